@@ -17,19 +17,21 @@ __all__ = ["classes_by", "declaring"]
 
 
 @cache
-def declaring(fact: str, *packages: str) -> tuple[type[Any], ...]:
+def declaring(fact: str, *packages: str, nested: bool = True) -> tuple[type[Any], ...]:
     """Return the classes of these packages that declare a fact themselves.
 
-    Neither a class that inherits the fact nor a class of a user is among them.
+    Neither a class that inherits the fact nor a class of a user is among them. They are
+    in order of modules and of definition. Packages within packages are searched unless
+    ``nested`` is False.
     """
-    kinds = [
+    kinds = (
         kind
         for package in packages
-        for module in _modules(package)
+        for module in _modules(package, nested)
         for kind in vars(sys.modules[module]).values()
         if isinstance(kind, type) and kind.__module__ == module and fact in vars(kind)
-    ]
-    return tuple(sorted(dict.fromkeys(kinds), key=lambda kind: kind.__name__))
+    )
+    return tuple(dict.fromkeys(kinds))
 
 
 @cache
@@ -45,12 +47,12 @@ def classes_by(fact: str, *packages: str) -> dict[Any, type[Any]]:
     return dict(sorted(found.items()))
 
 
-def _modules(package: str) -> list[str]:
+def _modules(package: str, nested: bool = True) -> list[str]:
     """Return the names of a package and of its modules, which are imported."""
     loaded = import_module(package)
     names = [package]
     for module in iter_modules(getattr(loaded, "__path__", ())):
         # kernels have no classes, and compile when they are loaded
-        if not module.name.endswith("kernels"):
-            names += _modules(f"{package}.{module.name}")
+        if not module.name.endswith("kernels") and (nested or not module.ispkg):
+            names += _modules(f"{package}.{module.name}", nested)
     return names

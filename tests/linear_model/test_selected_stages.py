@@ -8,6 +8,7 @@ from sklearn import linear_model as plain
 from sklearn.feature_selection import SelectKBest, f_regression
 from tests.linear_model.selected import VOTES, Y_RANGE, Fixed, data, model
 
+from tacit._discovery import classes_by
 from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.data.rows import ArrayRows
@@ -68,7 +69,9 @@ def test_of_an_answer_with_more_columns_the_first_are_taken(seed):
     assert np.flatnonzero(fitted.coef_).tolist() == [2, 5]
 
 
-@pytest.mark.parametrize("name", ["auto", *selected.COLUMN_SELECTORS])
+@pytest.mark.parametrize(
+    "name", ["auto", *classes_by("name", "tacit.feature_selection")]
+)
 def test_every_selector_can_be_named(name, seed):
     X, y = data(3000, 5 + 3)
     ledger = Ledger(Budget(20.0, 1e-4))

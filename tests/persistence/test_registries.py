@@ -34,7 +34,7 @@ def test_every_loss_penalty_solver_selector_and_method_can_be_a_parameter():
 
 
 def test_every_event_can_be_read_back():
-    assert {kind.__name__ for kind in event_data._KINDS} == (
+    assert {kind.__name__ for kind in event_data.event_classes().values()} == (
         public(events, "curve") | public(combined, "curve")
     )
 

@@ -6,6 +6,7 @@ from math import fsum, inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._validate import PlainNumbers
 from tacit.convex._protocols import Array, Regularizer
 from tacit.convex.objective import UNIT
 from tacit.convex.regularizers import L1, ElasticNet, GroupL1
@@ -25,7 +26,7 @@ SURFACE = 1e-12
 
 
 @dataclass(frozen=True)
-class InBall:
+class InBall(PlainNumbers):
     """A penalty for weights of Frobenius norm at most ``radius``.
 
     Notes

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._validate import PlainNumbers
 from tacit.convex import Loss
 from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import Rows
@@ -32,7 +33,7 @@ ROW_UNITS = 128
 
 
 @dataclass(frozen=True, eq=False)
-class CurvaturePlan:
+class CurvaturePlan(PlainNumbers):
     """Noise of both matrices, fixed by the weights that are released already."""
 
     problem: Problem

@@ -18,7 +18,7 @@ from tacit._estimators import (
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
-from tacit._validate import fraction
+from tacit._validate import PlainNumbers, fraction
 from tacit.evaluation._measures import (
     PARTS,
     Measure,
@@ -114,7 +114,7 @@ def noisy_sums(
 
 
 @dataclass(frozen=True)
-class ScorePlan:
+class ScorePlan(PlainNumbers):
     """Noise of the sums, fixed without data; ``n_rows`` is None where it is private."""
 
     n_rows: int | None

@@ -32,7 +32,7 @@ from tacit._estimators import (
 )
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
-from tacit._validate import at_least
+from tacit._validate import PlainNumbers, at_least
 from tacit.data import FeatureBounds
 from tacit.data.bounds import canonical, sorted_classes
 from tacit.mechanisms import NoAnswer
@@ -65,7 +65,7 @@ class SelectionPlan(Protocol):
 
 
 @dataclass(frozen=True)
-class PlannedSelection:
+class PlannedSelection(PlainNumbers):
     """What a fit of a selector will do and spend, before any row is read.
 
     Parameters
@@ -103,11 +103,15 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     set, and else with the ranges of features and targets mapped to [-1, 1].
     """
 
+    # the value of ``selector=`` that means this class
+    name: str
     # where a selector has no parameter for it
     classes: Sequence[Any] | NDArray[Any] | None = None
     expected_rows: int | None = None
     fallback: str | Sequence[int | str] | None = None
     noise: str = "grid"
+    # how columns are found, as `rows_for_support` calls it; None if it knows no such
+    method: str | None = None
     # whether `select` takes CSR rows, whose zeros stay zeros
     takes_sparse = False
     # whether `select` gets features and targets in their own units

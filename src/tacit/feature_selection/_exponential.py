@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._random import RandomSource
-from tacit._validate import at_least, positive
+from tacit._validate import PlainNumbers, at_least, positive
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._sums import ExactSums, check_row_count
@@ -34,7 +34,7 @@ MOST_SELECT = 6
 
 
 @dataclass(frozen=True)
-class ExponentialPlan:
+class ExponentialPlan(PlainNumbers):
     """The scores and the noise of the draw, fixed without data.
 
     Parameters
@@ -202,6 +202,7 @@ class ExponentialSelector(PrivateSelector):
     (0, 3)
     """
 
+    name = method = "exponential"
     saved = True
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.random import Generator
 
 from tacit._random import RandomSource
-from tacit._validate import one_of, positive
+from tacit._validate import PlainNumbers, one_of, positive
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._lasso_distance import (
@@ -35,7 +35,7 @@ LIKENESS = 0.25
 
 
 @dataclass(frozen=True)
-class LassoStabilityPlan:
+class LassoStabilityPlan(PlainNumbers):
     """A lasso and the noise of its test, fixed without data.
 
     Parameters
@@ -165,6 +165,8 @@ class LassoStabilitySelector(PrivateSelector):
     (0, 3)
     """
 
+    name = "lasso"
+    method = "stability"
     saved = True
 
     def __init__(

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._validate import PlainNumbers
 from tacit.feature_selection._sums import SCALE, UNIT
 from tacit.mechanisms import Exponential, Gaussian, Laplace
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
@@ -67,7 +68,7 @@ FRACTIONS = BudgetFractions()
 
 
 @dataclass(frozen=True)
-class PeelPlan:
+class PeelPlan(PlainNumbers):
     """Noise of every release, fixed without data.
 
     Parameters
@@ -181,7 +182,7 @@ SPREAD_WORTH = 1.5
 
 
 @dataclass(frozen=True)
-class Peel:
+class Peel(PlainNumbers):
     """Choose columns one after another, each by an exponential mechanism.
 
     Parameters

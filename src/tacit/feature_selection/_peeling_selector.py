@@ -109,6 +109,7 @@ class PeelingSelector(PrivateSelector):
     (0, 3)
     """
 
+    name = "peeling"
     saved = True
     takes_sparse = True
 

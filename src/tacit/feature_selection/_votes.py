@@ -121,6 +121,7 @@ class BlockVoteSelector(PrivateSelector):
     (0, 3)
     """
 
+    name = "votes"
     saved = True
     takes_sparse = True
     own_units = True

@@ -6,17 +6,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from tacit._discovery import classes_by
 from tacit._estimators import guaranteed_budget
 from tacit._validate import at_least, fraction, one_of
 from tacit.convex import Free, Squared
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
-from tacit.feature_selection import (
-    BlockVoteSelector,
-    ExponentialSelector,
-    LassoStabilitySelector,
-    PeelingSelector,
-)
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._erm import MOST_COPIED, planned_fit
@@ -28,13 +23,6 @@ from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Composed
 
 __all__ = ["SparseLinearRegression"]
-
-COLUMN_SELECTORS = {
-    "peeling": PeelingSelector,
-    "votes": BlockVoteSelector,
-    "lasso": LassoStabilitySelector,
-    "exponential": ExponentialSelector,
-}
 
 
 class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
@@ -264,9 +252,10 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         if isinstance(selector, PrivateSelector):
             selector = clone(selector)
         else:
-            one_of(("auto", *COLUMN_SELECTORS), selector=selector)
+            named = classes_by("name", "tacit.feature_selection")
+            one_of(("auto", *named), selector=selector)
             name = "peeling" if selector == "auto" else selector
-            selector = COLUMN_SELECTORS[name](n_features_to_select=kept)
+            selector = named[name](n_features_to_select=kept)
         shared = {
             "n_features_to_select": kept,
             "feature_bounds": self.feature_bounds,

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._validate import PlainNumbers
 from tacit.convex import Free, L2Ball
 from tacit.data import FeatureBounds, RowBounds, Rows, bounded_rows
 from tacit.data.rows import arrays_of
@@ -35,7 +36,7 @@ SHARE = (0.4, 0.03, 0.65)
 
 
 @dataclass(frozen=True, eq=False)
-class TwoStagePlan:
+class TwoStagePlan(PlainNumbers):
     """How both stages are done and what they spend together, fixed without data.
 
     Parameters
@@ -107,7 +108,7 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False)
-class TwoStage:
+class TwoStage(PlainNumbers):
     """Select columns, then fit least squares to rows cut to these columns.
 
     Parameters

@@ -94,7 +94,8 @@ def saved_kinds() -> dict[str, Kind]:
         *("tacit.linear_model", "tacit.preprocessing"),
         *("tacit.streaming.online", "tacit.streaming.incremental"),
     )
-    return {kind.__name__: Kind(kind) for kind in found if kind.saved is not True}
+    kinds = {kind.__name__: Kind(kind) for kind in found if kind.saved is not True}
+    return dict(sorted(kinds.items()))
 
 
 def kind_of(estimator: Any) -> tuple[str, Kind]:

@@ -140,8 +140,9 @@ class SideKind:
         return bool(side.low < side.high) and small and side.is_consistent()
 
 
+_SIDES = declaring("_at_home", "tacit.recommend.items")
 KINDS = {
     kind.__name__: SideKind(kind)
-    for kind in declaring("_at_home", "tacit.recommend.items")
+    for kind in sorted(_SIDES, key=lambda kind: kind.__name__)
     if kind is not ItemSide
 }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._validate import PlainNumbers
 from tacit.mechanisms import Gaussian, Laplace
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.preprocessing._columns import Ranges
@@ -34,7 +35,7 @@ BLOCK_ROWS = 2**16
 
 
 @dataclass(frozen=True)
-class MomentsPlan:
+class MomentsPlan(PlainNumbers):
     """Noise of the sums, fixed without data.
 
     ``n_rows`` is the public number of rows, or None where it is released as well.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._validate import PlainNumbers
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.mechanisms.selection import (
@@ -35,7 +36,7 @@ BLOCK_ROWS = 2**16
 
 
 @dataclass(frozen=True)
-class QuantilesPlan:
+class QuantilesPlan(PlainNumbers):
     """Grid and privacy of each choice, fixed without data.
 
     ``levels`` are the quantiles in ``PARTS``.

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._validate import PlainNumbers
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import (
     MAX_INTEGER_ROWS,
@@ -38,7 +39,7 @@ BLOCK_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
-class SquaresPlan:
+class SquaresPlan(PlainNumbers):
     """Noise of the sums of squares, fixed without data.
 
     ``n_rows`` is the public number of rows, or None where it is released as well.

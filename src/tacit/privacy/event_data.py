@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from functools import cache
 from numbers import Real
 from typing import Any
 
-from tacit.privacy import combined, events
+from tacit._discovery import declaring
 from tacit.privacy.combined import PoissonSampled
 from tacit.privacy.events import LARGEST_RANK, Event
 
-__all__ = ["describe", "is_own", "restore"]
+__all__ = ["describe", "event_classes", "is_own", "restore"]
 
 # Limits on events that are read from a file: far beyond any use, and still evaluated
 # in seconds
@@ -33,13 +34,20 @@ def describe(event: Any) -> Any:
     return event
 
 
+@cache
+def event_classes() -> dict[str, Any]:
+    """Return the events of this package by name, which alone are restored."""
+    kinds = declaring("curve", "tacit.privacy", nested=False)
+    return {kind.__name__: kind for kind in kinds if is_dataclass(kind)}
+
+
 def is_own(event: object) -> bool:
     """Whether an event and all its parts are of these classes.
 
     A subclass or a class of the same name may have another curve than what `restore`
     makes of its description.
     """
-    if type(event) in _KINDS:
+    if type(event) in event_classes().values():
         return all(_is_own_part(part) for part in vars(event).values())
     return False
 
@@ -62,7 +70,7 @@ def restore(data: Any) -> Event:
 def _event(data: Any, depth: int, times: int) -> Event:
     parts = dict(data) if isinstance(data, dict) else {}
     name = parts.pop("type", data)
-    kind = next((kind for kind in _KINDS if kind.__name__ == name), None)
+    kind = event_classes().get(name) if isinstance(name, str) else None
     if kind is None or not isinstance(data, dict):
         raise ValueError(
             f"{name!r} is not an event of this version of tacit; use the version "
@@ -109,12 +117,3 @@ def _check_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> N
         raise ValueError(
             f"An event may be nested {DEEPEST} deep and list {MOST_PARTS} parts."
         )
-
-
-# The events of this package, which alone are restored from a description
-_KINDS: tuple[Any, ...] = tuple(
-    kind
-    for module in (events, combined)
-    for name in module.__all__
-    if is_dataclass(kind := getattr(module, name))
-)

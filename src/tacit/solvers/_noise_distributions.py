@@ -31,7 +31,7 @@ RARELY = 1e-4
 
 
 @dataclass(frozen=True)
-class NoiseDistribution:
+class NoiseDistribution(PlainNumbers):
     """Noise on a vector of ``size`` numbers, in units of its L2 sensitivity.
 
     Parameters

@@ -73,7 +73,7 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(PlainNumbers):
     """How many steps read how many rows, drawn how: all that the noise depends on.
 
     ``poisson`` says whether rows come in independently, as under add/remove, or in a

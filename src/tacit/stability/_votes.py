@@ -235,7 +235,7 @@ HIDDEN = 0.05
 
 
 @dataclass(frozen=True)
-class FeatureVotePlan:
+class FeatureVotePlan(PlainNumbers):
     """Number of blocks and privacy of a choice, fixed without data."""
 
     n_blocks: int
@@ -257,7 +257,7 @@ class FeatureVotePlan:
 
 
 @dataclass(frozen=True)
-class FeatureVote:
+class FeatureVote(PlainNumbers):
     """Columns with most votes of blocks, chosen by the exponential mechanism.
 
     Parameters

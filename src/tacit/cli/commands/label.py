@@ -18,6 +18,7 @@ from tacit.cli._console import (
 )
 from tacit.cli._learners import LEARNERS, dry_run_checked, learner
 from tacit.cli._options import (
+    Names,
     csv_options,
     given_settings,
     ledger_files,
@@ -31,8 +32,12 @@ from tacit.cli._options import (
     settings_option,
 )
 
-# Names in `tacit.mechanisms._votes`, which help need not load
-MECHANISMS = ["gnmax", "confident_gnmax", "stable", "published", "mean", "median"]
+
+def _mechanisms() -> list[str]:
+    """Return the values of ``--mechanism``."""
+    from tacit.mechanisms._votes._plans import VOTES
+
+    return ["auto", *VOTES]
 
 
 @click.command()
@@ -81,7 +86,7 @@ MECHANISMS = ["gnmax", "confident_gnmax", "stable", "published", "mean", "median
 )
 @click.option(
     "--mechanism",
-    type=click.Choice(["auto", *MECHANISMS]),
+    type=Names(_mechanisms),
     default="auto",
     show_default=True,
     help="How votes are told: gnmax for categories, mean for numbers unless given.",

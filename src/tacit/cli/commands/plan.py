@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import sqrt
 from typing import Any
 
@@ -20,11 +21,6 @@ from tacit.cli._options import (
 )
 from tacit.exceptions import BudgetExceeded, PlanError
 
-# Forecasting methods of selectors without a choice of methods
-OTHERWISE = {
-    "LassoStabilitySelector": "stability",
-    "ExponentialSelector": "exponential",
-}
 # Coefficient of a relevant column and standard deviation of columns, for ranges from
 # -1 to 1
 SIGNAL, SPREAD = 0.5, 0.5
@@ -139,11 +135,12 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     if getattr(plan, "selection", None) is None:
         return None
     n_selected, selector = plan.n_selected, planned.solver.selector
-    try:
-        least = rows_for_support(
+    least: int | None = None
+    with suppress(PlanError):
+        least = selector.method and rows_for_support(
             plan.problem.n_columns,
             n_selected,
-            method=OTHERWISE.get(type(selector).__name__) or selector.method,
+            method=selector.method,
             epsilon=plan.first.epsilon,
             delta=plan.first.delta,
             # noise equal to the signal, so the best R2 is one half
@@ -154,8 +151,6 @@ def _selection(planned: Any) -> dict[str, Any] | None:
             failure=MISSED,
             **_weight_bound(selector),
         )
-    except PlanError:
-        least = None
     return {
         "columns": n_selected,
         "share": plan.share,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, one_of, plain
+from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, calibrate
 from tacit.recommend.items.linear import LinearItems
@@ -74,7 +74,7 @@ DERIVED_FACTORS = (0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class ALSPlan:
+class ALSPlan(PlainNumbers):
     """Noise on item means, on the sums of each round and on the choice.
 
     It is fixed without data. ``again`` has, for each round, the item means that are

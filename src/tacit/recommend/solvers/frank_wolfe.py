@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
 from tacit._execution import steps
-from tacit._validate import at_least, moderate, one_of, plain
+from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend.items.side import Block, check_size, usual_row_norm
@@ -61,7 +61,7 @@ TINY = 1e-6
 
 
 @dataclass(frozen=True)
-class FrankWolfeCompletionPlan:
+class FrankWolfeCompletionPlan(PlainNumbers):
     """Bounds, steps and the noise of all releases, fixed without data."""
 
     facts: RatingFacts

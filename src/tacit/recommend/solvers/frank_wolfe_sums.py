@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, one_of, plain
+from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Event, Neighbors, Repeated
@@ -142,7 +142,7 @@ NOISES = 3.0
 
 
 @dataclass(frozen=True)
-class StepLength:
+class StepLength(PlainNumbers):
     """Release of the length of a step, by leave-one-out errors of users.
 
     Each user predicts each of her ratings from her others, with and without the step.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, at_most, moderate, plain
+from tacit._validate import PlainNumbers, at_least, at_most, moderate, plain
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
@@ -38,7 +38,7 @@ LARGEST_RADIUS = 2.0
 
 
 @dataclass(frozen=True)
-class ProjectedGradientCompletionPlan:
+class ProjectedGradientCompletionPlan(PlainNumbers):
     """Noise and bounds of all steps, fixed without data."""
 
     facts: RatingFacts

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import (
     LARGEST,
+    PlainNumbers,
     at_least,
     at_most,
     moderate,
@@ -46,7 +47,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SVDCompletionPlan:
+class SVDCompletionPlan(PlainNumbers):
     """Noise on the second moments, fixed without data."""
 
     facts: RatingFacts
@@ -186,7 +187,7 @@ EXTREME = 1e9
 
 
 @dataclass(frozen=True)
-class CleansedSVDPlan:
+class CleansedSVDPlan(PlainNumbers):
     """Noise on means and moments, fixed without data."""
 
     facts: RatingFacts

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import at_least, one_of, plain
+from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.convex import ConvexSet, Free
 from tacit.convex._protocols import is_set
 from tacit.exceptions import PlanError
@@ -61,7 +61,7 @@ class TwoTreeState:
 
 
 @dataclass(frozen=True)
-class TwoTreeLearner:
+class TwoTreeLearner(PlainNumbers):
     """Learner by two noisy sums of moments, and descent along their gradients."""
 
     problem: Problem

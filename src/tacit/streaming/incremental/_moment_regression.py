@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import one_of, plain, positive
+from tacit._validate import PlainNumbers, one_of, plain, positive
 from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
 from tacit.convex._protocols import is_set
 from tacit.exceptions import PlanError
@@ -60,7 +60,7 @@ class MomentState:
 
 
 @dataclass(frozen=True)
-class MomentLearner:
+class MomentLearner(PlainNumbers):
     """Learner of least squares by sums of moments, their noise, and a solver."""
 
     problem: Problem

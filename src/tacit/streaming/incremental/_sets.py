@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._validate import PlainNumbers
 from tacit.convex import (
     Box,
     ConvexSet,
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Stretched:
+class Stretched(PlainNumbers):
     """Scaled set: the members of another set times ``factor``."""
 
     inner: ConvexSet
@@ -57,7 +58,7 @@ class Stretched:
 
 
 @dataclass(frozen=True)
-class WithConstant:
+class WithConstant(PlainNumbers):
     """Set of weights with a bounded weight ``most`` of a last, constant feature.
 
     The bound is wider than any intercept of least squares; it limits the noise.

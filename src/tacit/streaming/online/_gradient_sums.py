@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import fraction, plain, positive
+from tacit._validate import PlainNumbers, fraction, plain, positive
 from tacit.convex import L2Ball
 from tacit.convex.losses import has_residuals
 from tacit.convex.objective import DENSE_ROWS
@@ -65,7 +65,7 @@ class GradientState:
 
 
 @dataclass(frozen=True)
-class GradientLearner:
+class GradientLearner(PlainNumbers):
     """Learner by noisy sums of gradients, which weights follow at a rate.
 
     Parameters

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import at_least, plain
+from tacit._validate import PlainNumbers, at_least, plain
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.noise import noise_assumptions
@@ -101,7 +101,7 @@ class WeightedState:
 
 
 @dataclass(frozen=True)
-class SampledHedge:
+class SampledHedge(PlainNumbers):
     """Learner that draws an expert every ``hold`` steps, last after the last step.
 
     Parameters
@@ -191,7 +191,7 @@ class SampledHedge:
 
 
 @dataclass(frozen=True)
-class WeightedHedge:
+class WeightedHedge(PlainNumbers):
     """Learner that releases weights of all experts after every step.
 
     Parameters

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import one_of, plain
+from tacit._validate import PlainNumbers, one_of, plain
 from tacit.convex import Free, L2Ball
 from tacit.convex.losses import has_residuals
 from tacit.mechanisms import Gaussian
@@ -165,7 +165,7 @@ class PerturbedState:
 
 
 @dataclass(frozen=True)
-class PerturbedLearner:
+class PerturbedLearner(PlainNumbers):
     """Learner whose iterates are released with noise on a schedule.
 
     Parameters

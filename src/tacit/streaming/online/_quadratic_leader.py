@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import nonnegative, plain, positive
+from tacit._validate import PlainNumbers, nonnegative, plain, positive
 from tacit.convex import Free, L2Ball, Softmax
 from tacit.convex.losses import has_residuals
 from tacit.convex.objective import DERIVATIVE_UNITS, UNIT, chunks
@@ -54,7 +54,7 @@ class QuadraticState:
 
 
 @dataclass(frozen=True)
-class QuadraticLearner:
+class QuadraticLearner(PlainNumbers):
     """Learner by noisy sums of moments, and a ridge.
 
     Parameters
