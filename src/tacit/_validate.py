@@ -1,6 +1,6 @@
 """Checks of parameters, with messages of one form."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from math import isfinite
 from numbers import Integral, Number, Real
@@ -13,6 +13,7 @@ __all__ = [
     "at_least",
     "at_most",
     "fraction",
+    "if_given",
     "moderate",
     "nonnegative",
     "one_of",
@@ -103,6 +104,11 @@ def _is_number(value: object) -> bool:
         return isfinite(value)
     except OverflowError:  # an integer beyond all floats
         return False
+
+
+def if_given(check: Callable[..., None], *limits: float, **named: object) -> None:
+    """Apply a check to the values that are not None."""
+    check(*limits, **{name: x for name, x in named.items() if x is not None})
 
 
 def positive(**named: object) -> None:

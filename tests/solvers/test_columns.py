@@ -5,16 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.linear_model import Lasso, LogisticRegression
 
 from tacit._random import as_generator
-from tacit.convex import (
-    Huber,
-    HuberizedHinge,
-    Logistic,
-    Softmax,
-    Squared,
-)
+from tacit.convex import Huber, HuberizedHinge, Logistic, Softmax, Squared
 from tacit.exceptions import PlanError
 from tacit.mechanisms import DiscreteGaussian
 from tacit.solvers import _coordinate_kernels as kernels
@@ -26,13 +19,7 @@ from tacit.solvers._columns import (
     weights_after,
 )
 
-LOSSES = [
-    Squared(),
-    Huber(0.4),
-    Logistic(),
-    Logistic(0.7),
-    HuberizedHinge(0.3),
-]
+LOSSES = [Squared(), Huber(0.4), Logistic(), Logistic(0.7), HuberizedHinge(0.3)]
 MECHANISM = DiscreteGaussian(0.5)
 UNITS = MECHANISM.units
 N, P = 83, 7  # no multiple of any width of vectors
@@ -375,79 +362,6 @@ def test_sums_of_squares_are_of_whole_numbers_within_their_units(layout, seed):
     assert np.array_equal(again, found)
     full = Columns(layout(np.full((5, P), -9.0)), y[:5], Squared())
     assert full.square_sums(1.0, units).tolist() == [5 * units] * P
-
-
-def descend(columns, steps, parts, n_passes=3000):
-    p = columns.n_features
-    updates = Updates.of(np.ones(p), UNITS, steps, parts, 1.0)
-    order = np.tile(np.arange(p), n_passes)
-    w = np.zeros(p)
-    return columns.exact_pass(w, columns.state(w), order, updates)
-
-
-def unconstrained_parts(p, l1=0.0, l2=0.0):
-    ends = np.full(p, np.inf)
-    return np.full(p, l1), np.full(p, l2), -ends, ends
-
-
-@layouts
-def test_exact_walks_end_at_the_lasso_of_scikit_learn(layout, seed):
-    X, y = sample(Squared(), seed, n=120)
-    alpha = 0.02
-    steps = 1 / np.sum(X**2, axis=0)
-    found = descend(
-        Columns(layout(X), y, Squared()), steps, unconstrained_parts(P, 120 * alpha)
-    )
-    best = Lasso(alpha, fit_intercept=False, tol=1e-14, max_iter=10**6).fit(X, y)
-    assert np.any(best.coef_)
-    assert np.allclose(found, best.coef_, atol=1e-8)
-
-
-@layouts
-@pytest.mark.parametrize("intercept", [False, True])
-def test_exact_walks_end_at_the_logistic_regression_of_scikit_learn(
-    layout, intercept, seed
-):
-    X, y = sample(Logistic(), seed, n=150)
-    l1, l2, low, high = unconstrained_parts(P, l2=1.0)
-    if intercept:
-        X = np.column_stack([X, np.ones(len(X))])
-        l1, l2, low, high = (
-            np.append(a, v)
-            for a, v in zip(
-                (l1, l2, low, high), (0.0, 0.0, -np.inf, np.inf), strict=True
-            )
-        )
-    steps = 4 / np.sum(X**2, axis=0)
-    found = descend(Columns(layout(X), y, Logistic()), steps, (l1, l2, low, high), 2000)
-    best = LogisticRegression(fit_intercept=intercept, tol=1e-13, max_iter=10**4)
-    best.set_params(solver="newton-cholesky").fit(X[:, :P], y)
-    expected = np.append(best.coef_[0], best.intercept_ if intercept else [])
-    assert np.allclose(found, expected, atol=1e-8)
-
-
-def test_exact_walks_end_at_the_sparse_logistic_regression_of_scikit_learn(seed):
-    X, y = sample(Logistic(), seed, n=150)
-    found = descend(
-        Columns(X, y, Logistic()),
-        4 / np.sum(X**2, axis=0),
-        unconstrained_parts(P, l1=4.0),
-        2000,
-    )
-    best = LogisticRegression(
-        l1_ratio=1.0,
-        C=0.25,
-        fit_intercept=False,
-        solver="saga",
-        tol=1e-12,
-        max_iter=10**5,
-    ).fit(X, y)
-
-    def value(w):
-        return np.sum(np.log1p(np.exp(-y * (X @ w)))) + 4.0 * np.abs(w).sum()
-
-    assert np.count_nonzero(found) < P
-    assert value(found) <= value(best.coef_[0]) + 1e-8
 
 
 def test_a_walk_needs_noise_or_what_was_released():

@@ -32,14 +32,7 @@ from tacit.convex import (
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.rows import ArrayRows
 from tacit.exceptions import PlanError
-from tacit.privacy import (
-    Budget,
-    Composed,
-    GaussianNoise,
-    Ledger,
-    Neighbors,
-    Repeated,
-)
+from tacit.privacy import Budget, Composed, GaussianNoise, Ledger, Neighbors, Repeated
 from tacit.privacy.event_data import describe, restore
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns

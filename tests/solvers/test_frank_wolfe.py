@@ -31,11 +31,7 @@ from tacit.mechanisms import Exponential, NoisyMax
 from tacit.privacy import BoundedRange, Budget, Neighbors, PureDP, Repeated
 from tacit.solvers import Problem
 from tacit.solvers._published import published_epsilon
-from tacit.solvers.frank_wolfe import (
-    FrankWolfe,
-    entry_derivative,
-    score_sensitivity,
-)
+from tacit.solvers.frank_wolfe import FrankWolfe, entry_derivative, score_sensitivity
 
 BOUNDS = RowBounds(norm="linf")
 LOSSES = [Logistic(), Softmax(3), HuberizedHinge(), Huber(), Squared()]
@@ -155,11 +151,7 @@ def test_published_noise_keeps_one_and_not_twenty():
     [
         (problem_of(Logistic(), Free()), BUDGET, r"L1Ball\(radius\) or Simplex"),
         (problem_of(Logistic(), L2Ball()), BUDGET, "NoisyGD or AMP"),
-        (
-            problem_of(Logistic(), bounds=RowBounds()),
-            BUDGET,
-            "bound_norm='linf'",
-        ),
+        (problem_of(Logistic(), bounds=RowBounds()), BUDGET, "bound_norm='linf'"),
         (
             Problem(Logistic(), BOUNDS, 9, 2, ridge=1.0, regularizer=L1Ball()),
             BUDGET,

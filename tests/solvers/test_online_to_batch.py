@@ -344,11 +344,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(facts, cure):
 
 
 def test_bad_parameters_are_rejected():
-    for wrong in (
-        {"average": "mean"},
-        {"strong_convexity": 0.0},
-        {"noise": "none"},
-    ):
+    for wrong in ({"average": "mean"}, {"strong_convexity": 0.0}, {"noise": "none"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             OnlineToBatch(**wrong)
 

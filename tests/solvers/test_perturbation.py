@@ -33,12 +33,7 @@ from tacit.convex import (
 )
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
-from tacit.privacy import (
-    ApproxDP,
-    Budget,
-    Neighbors,
-    PureDP,
-)
+from tacit.privacy import ApproxDP, Budget, Neighbors, PureDP
 from tacit.solvers import AMP, ObjectivePerturbation, Problem
 from tacit.solvers._ridge_rules import ridge_for_weights
 from tacit.solvers.amp import AMPPlan, allowed

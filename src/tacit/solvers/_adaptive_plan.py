@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from tacit._validate import PlainNumbers
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.privacy import Composed, Event, GaussianNoise, Neighbors
-from tacit.solvers._base import Problem, plan_assumptions
+from tacit.solvers._base import Problem, SolverPlan
 
 __all__ = [
     "CONSTANT",
@@ -19,7 +18,6 @@ __all__ = [
     "AdaptiveMomentsPlan",
     "crowd",
     "split",
-    "width",
 ]
 
 # Fractions of the squared privacy parameter that is left after the sums: of the
@@ -41,18 +39,13 @@ STEPS = 100
 NEAR, GROWTH = 0.1, 0.2
 
 
-def width(problem: Problem) -> int:
-    """Return the number of features besides the constant."""
-    return problem.n_features - (problem.constant is not None)
-
-
 def crowd(problem: Problem, level: float) -> float:
     """Return about how noisy second moments are, for rows even in all directions."""
-    return float(width(problem) ** 1.5 * level / 2)
+    return float(problem.n_columns**1.5 * level / 2)
 
 
 @dataclass(frozen=True)
-class AdaptiveMomentsPlan(PlainNumbers):
+class AdaptiveMomentsPlan(SolverPlan):
     """Budget fractions and noise of all releases, fixed without data.
 
     ``level`` is the noise on the mean of numbers up to one. The sensitivities are those
@@ -163,10 +156,6 @@ class AdaptiveMomentsPlan(PlainNumbers):
                 GaussianNoise(self.multiplier / sqrt(part)) for part in self.fractions
             )
         )
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
 
 
 def split(fraction: float, second: float) -> tuple[float, float]:

@@ -19,7 +19,6 @@ from tacit.solvers._adaptive_plan import (
     SECOND_LAST,
     AdaptiveMomentsPlan,
     split,
-    width,
 )
 from tacit.solvers._adaptive_views import (
     SPARSE,
@@ -77,9 +76,9 @@ class Center:
 class Frame:
     """Units that rows are seen in, from releases before.
 
-    ``standard deviations`` are the spreads of the features and ``unit`` that of the
-    targets, of whose square ``most`` is not noise. ``weights`` predict targets in that
-    unit from features after ``stretch``, and residuals are then about ``left`` of it.
+    ``stds`` are the spreads of the features and ``unit`` that of the targets, of whose
+    square ``most`` is not noise. ``weights`` predict targets in that unit from features
+    after ``stretch``, and residuals are then about ``left`` of it.
     """
 
     center: Center
@@ -134,11 +133,11 @@ class Rounds:
         bounds = self.plan.problem.bounds
         constant = self.plan.problem.constant or 0.0
         longest = sqrt(max(bounds.x_norm**2 - constant**2, 1e-4 * bounds.x_norm**2))
-        return longest, max(abs(end) for end in bounds.y_range)
+        return longest, self.plan.problem.largest_target
 
     def center(self) -> Center:
         """Release the sums of features and targets, and the rows where private."""
-        plan, size = self.plan, width(self.plan.problem)
+        plan, size = self.plan, self.plan.problem.n_columns
         longest, largest = self.reach
         private = plan.neighbors is Neighbors.ADD_OR_REMOVE_ONE
         count, nowhere = 1.0, np.zeros(size)
@@ -191,10 +190,9 @@ class Rounds:
         )
         stds = STD * np.maximum(usual + other, LEAST_SPREAD * usual)
         # rows with few nonzero entries have larger norms than their spreads suggest
-        released = float(np.linalg.norm(stds))
-        longer = max(norm / released - 1, 0.0) / (
-            1 + (scale / NORM_WEIGHT / released) ** 2
-        )
+        usual_norm = float(np.linalg.norm(stds))
+        longer = max(norm / usual_norm - 1, 0.0)
+        longer /= 1 + (scale / NORM_WEIGHT / usual_norm) ** 2
         seen = plan.target_spread()
         spread = float(seen(target, self.rng)[0]) / center.count
         doubt = seen.scale(1) / center.count

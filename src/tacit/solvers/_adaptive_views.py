@@ -12,14 +12,7 @@ from scipy import sparse
 
 from tacit.convex.objective import chunks
 
-__all__ = [
-    "SPARSE",
-    "View",
-    "ViewMoments",
-    "ViewSpreads",
-    "ViewSums",
-    "believed",
-]
+__all__ = ["SPARSE", "View", "ViewMoments", "ViewSpreads", "ViewSums", "believed"]
 
 Array = NDArray[np.float64]
 

@@ -210,4 +210,4 @@ def _clip(problem: Problem) -> float | None:
     """Return the clip of derivatives that the loss itself does not bound."""
     if isfinite(problem.loss.max_derivative(inf, problem.bounds.y_range)):
         return None
-    return SQUARED_CLIP * max(abs(bound) for bound in problem.bounds.y_range)
+    return SQUARED_CLIP * problem.largest_target

@@ -24,6 +24,7 @@ __all__ = [
     "Problem",
     "Result",
     "Solver",
+    "SolverPlan",
     "WeightNoise",
     "plan_assumptions",
     "require_delta",
@@ -230,6 +231,20 @@ def plan_assumptions(
     shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
     row_limit = (f"there are at most {shown} rows",) if rounded else ()
     return (rows, *row_limit, *noise_assumptions(noise))
+
+
+class SolverPlan:
+    """Base class of plans: frozen dataclasses of plain numbers."""
+
+    problem: Problem
+    noise: str
+
+    def __post_init__(self) -> None:
+        plain(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return plan_assumptions(self.problem, self.noise)
 
 
 @dataclass(frozen=True, eq=False)

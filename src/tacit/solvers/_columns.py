@@ -225,18 +225,6 @@ class Columns:
         )
         return out, sums
 
-    def exact_pass(
-        self, w: Floats, t: Floats, order: Integers, updates: Updates
-    ) -> Floats:
-        """Return the weights after updates without clipping, rounding or noise."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
-
-        new = np.array(w, dtype=np.float64)
-        kernel: Any = kernels.exact_sparse if self.is_sparse else kernels.exact_dense
-        order = np.asarray(order, dtype=np.int64)
-        kernel(*self._private_columns, new, t, order, *updates.proximal, *self._kind)
-        return new
-
     def derivatives(self, t: Floats) -> Floats:
         """Return the derivatives of all rows."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415

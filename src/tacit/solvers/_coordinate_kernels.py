@@ -125,13 +125,7 @@ def part(derivative: float, x: float, per_unit: float, limit: float) -> int:
 
 @njit(cache=True)
 def moved_weight(
-    w: float,
-    change: float,
-    step: float,
-    l1: float,
-    l2: float,
-    low: float,
-    high: float,
+    w: float, change: float, step: float, l1: float, l2: float, low: float, high: float
 ) -> float:
     """Return a weight after one proximal step down a derivative of ``change``."""
     u = w - step * change
@@ -153,74 +147,6 @@ def move_dense(t: Floats, column: Floats, delta: float) -> None:
 
 
 @njit(cache=True)
-def _squared_sum(
-    t: Floats,
-    last: Floats,
-    delta: float,
-    x: Floats,
-    scale: float,
-    limit: float,
-    shape: float,
-) -> int:
-    total = 0
-    for i in range(len(t)):
-        t[i] += delta * last[i]
-        total += part(t[i], x[i], scale, limit)
-    return total
-
-
-@njit(cache=True)
-def _huber_sum(
-    t: Floats,
-    last: Floats,
-    delta: float,
-    x: Floats,
-    scale: float,
-    limit: float,
-    shape: float,
-) -> int:
-    total = 0
-    for i in range(len(t)):
-        t[i] += delta * last[i]
-        total += part(_huber(shape, t[i]), x[i], scale, limit)
-    return total
-
-
-@njit(cache=True)
-def _logistic_sum(
-    t: Floats,
-    last: Floats,
-    delta: float,
-    x: Floats,
-    scale: float,
-    limit: float,
-    shape: float,
-) -> int:
-    total = 0
-    for i in range(len(t)):
-        t[i] += delta * last[i]
-        total += part(_logistic(shape, t[i]), x[i], scale, limit)
-    return total
-
-
-@njit(cache=True)
-def _hinge_sum(
-    t: Floats,
-    last: Floats,
-    delta: float,
-    x: Floats,
-    scale: float,
-    limit: float,
-    shape: float,
-) -> int:
-    total = 0
-    for i in range(len(t)):
-        t[i] += delta * last[i]
-        total += part(_hinge(shape, t[i]), x[i], scale, limit)
-    return total
-
-
-@njit(cache=True)
 def move_and_sum(
     t: Floats,
     last: Floats,
@@ -236,13 +162,24 @@ def move_and_sum(
     One loop reads the states once for both. Each loss has a loop of its own, as a
     choice within the loop would keep it from being vectorized.
     """
+    total = 0
     if kind == SQUARED:
-        return _squared_sum(t, last, delta, x, scale, limit, shape)
-    if kind == LOGISTIC:
-        return _logistic_sum(t, last, delta, x, scale, limit, shape)
-    if kind == HUBER:
-        return _huber_sum(t, last, delta, x, scale, limit, shape)
-    return _hinge_sum(t, last, delta, x, scale, limit, shape)
+        for i in range(len(t)):
+            t[i] += delta * last[i]
+            total += part(t[i], x[i], scale, limit)
+    elif kind == LOGISTIC:
+        for i in range(len(t)):
+            t[i] += delta * last[i]
+            total += part(_logistic(shape, t[i]), x[i], scale, limit)
+    elif kind == HUBER:
+        for i in range(len(t)):
+            t[i] += delta * last[i]
+            total += part(_huber(shape, t[i]), x[i], scale, limit)
+    else:
+        for i in range(len(t)):
+            t[i] += delta * last[i]
+            total += part(_hinge(shape, t[i]), x[i], scale, limit)
+    return total
 
 
 @njit(cache=True)

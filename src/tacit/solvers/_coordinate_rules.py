@@ -170,7 +170,7 @@ def mean_squares(
     ----------
     smoothness
         As `check_smoothness` returns it.
-    share
+    portion
         Part of the squared Gaussian parameter that the private ones are worth.
     problem
         The problem. Its constant feature is public, but for the number of rows: where
@@ -257,8 +257,8 @@ MOST_PASSES = 100
 # Updates that a report of the privacy spent can be read back with
 MOST_UPDATES = 10**6
 # Derivatives are clipped at this part of a typical one, divided by the root of the
-# share: with the duration, noise then moves predictions by about as much whatever the
-# budget is
+# noise fraction: with the duration, noise then moves predictions by about as much
+# whatever the budget is
 RESIDUAL_CLIP, LABEL_CLIP = 0.03, 0.4
 # but at no less than this part, below which weights would hardly move,
 LEAST_RESIDUAL_CLIP, LEAST_LABEL_CLIP = 0.05, 1.0

@@ -30,7 +30,6 @@ __all__ = [
     "DescentPlan",
     "at_zero",
     "capped_where_noisy",
-    "clip_for",
     "clip_needed",
     "descend",
     "descent_rule",
@@ -218,24 +217,6 @@ def descend(
         ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
         W = moved
         yield W
-
-
-def clip_for(
-    problem: Problem, clip: float | None, clip_norm: float | None = None
-) -> float | None:
-    """Return the given clip, or the derivative that a set allows, or None.
-
-    Looking ahead may leave the set, where clipping keeps derivatives to that bound. A
-    bound on gradients stands for the derivative of the longest rows.
-    """
-    if clip_norm is not None:
-        return clip_norm / problem.bounds.x_norm
-    anywhere = problem.loss.max_derivative(inf, problem.bounds.y_range)
-    return (
-        problem.max_derivative
-        if clip is None and problem.max_derivative < anywhere
-        else clip
-    )
 
 
 def clip_needed(problem: Problem, clip: float) -> float:

@@ -104,11 +104,7 @@ def entropy_minimum(
 
 
 def _newton_step(
-    loss: Loss,
-    rows: Rows,
-    point: _Point,
-    weight: float,
-    at: Callable[[Array], _Point],
+    loss: Loss, rows: Rows, point: _Point, weight: float, at: Callable[[Array], _Point]
 ) -> _Point | None:
     """Return a point that is clearly better, or None where rounding hides it.
 

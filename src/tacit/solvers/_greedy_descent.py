@@ -142,7 +142,7 @@ class Visit(NamedTuple):
     gradient
         Its partial derivative with noise, of the sum over rows, clipped derivatives.
     std
-        Standard standard deviation of that noise.
+        Standard deviation of that noise.
     """
 
     coordinate: int

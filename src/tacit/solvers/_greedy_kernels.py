@@ -14,7 +14,6 @@ from tacit.solvers._coordinate_kernels import (
     _huber,
     _logistic,
     derivative_of,
-    moved_weight,
     part,
 )
 
@@ -264,72 +263,14 @@ def changed_sums(
     return count
 
 
-@njit(cache=True)
-def exact_dense(
-    A: Floats,
-    w: Floats,
-    t: Floats,
-    order: Integers,
-    step: Floats,
-    l1: Floats,
-    l2: Floats,
-    low: Floats,
-    high: Floats,
-    kind: int,
-    shape: float,
-) -> None:
-    """Update weights without cut, rounding or noise."""
-    for k in range(len(order)):
-        j = order[k]
-        gradient = 0.0
-        for i in range(len(t)):
-            gradient += derivative_of(kind, shape, t[i]) * A[j, i]
-        new = moved_weight(w[j], gradient, step[j], l1[j], l2[j], low[j], high[j])
-        delta = new - w[j]
-        w[j] = new
-        if delta != 0.0:
-            for i in range(len(t)):
-                t[i] += delta * A[j, i]
-
-
-@njit(cache=True)
-def exact_sparse(
-    indptr: Positions,
-    indices: Positions,
-    data: Floats,
-    w: Floats,
-    t: Floats,
-    order: Integers,
-    step: Floats,
-    l1: Floats,
-    l2: Floats,
-    low: Floats,
-    high: Floats,
-    kind: int,
-    shape: float,
-) -> None:
-    """Update weights without cut, rounding or noise."""
-    for k in range(len(order)):
-        j = order[k]
-        gradient = 0.0
-        for a in range(indptr[j], indptr[j + 1]):
-            gradient += derivative_of(kind, shape, t[indices[a]]) * data[a]
-        new = moved_weight(w[j], gradient, step[j], l1[j], l2[j], low[j], high[j])
-        delta = new - w[j]
-        w[j] = new
-        if delta != 0.0:
-            for a in range(indptr[j], indptr[j + 1]):
-                t[indices[a]] += delta * data[a]
-
-
 STEEPEST, LONGEST, DEEPEST = 0, 1, 2
 # columns of the table, whose rows fill one cache line
 BACK, L1, L2, BEND, SCALE, RATIO, LOW, HIGH = range(8)
 
 
 @njit(cache=True)
-def whole(value: float, most: float) -> int:
-    """Return the nearest integer within ``most``, which is one."""
+def nearest(value: float, most: float) -> int:
+    """Return the nearest integer within ``most``, which is itself an integer."""
     return int(np.rint(min(max(value, -most), most)))
 
 
@@ -413,10 +354,10 @@ def scores(
             out[a] = -top
             continue
         line, total = table[j], sums[j]
-        v, l1 = whole(w[j] * line[SCALE], most), int(line[BEND])
+        v, l1 = nearest(w[j] * line[SCALE], most), int(line[BEND])
         if rule == STEEPEST:
             pull = (line[L2] * w[j] + line[L1] * np.sign(w[j])) / line[BACK]
-            score = steepest(total, v, whole(pull, most), l1, line[LOW], line[HIGH])
+            score = steepest(total, v, nearest(pull, most), l1, line[LOW], line[HIGH])
         elif rule == LONGEST:
             score = longest(total, v, l1, line[RATIO], line[LOW], line[HIGH])
         else:

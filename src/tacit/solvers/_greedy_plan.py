@@ -248,10 +248,10 @@ def split_noise(
 ) -> tuple[float, float]:
     """Return the epsilon of a choice and the multiplier of an update.
 
-    ``noise`` is that of one Gaussian mechanism that all is clipped from, or one over
-    the epsilon that all is clipped from; ``rest`` is the part that choices and updates
-    get, ``share`` that of choices in it, and ``counts`` says how many there are of
-    both.
+    ``noise`` is that of the one Gaussian mechanism that all releases together amount
+    to, or one over their total epsilon. Choices and updates get the part ``rest`` of
+    it, choices ``selection_fraction`` of that part, and ``counts`` says how many there
+    are of both.
     """
     n_steps, n_updates = counts
     choices, moves = selection_fraction * rest, (1 - selection_fraction) * rest
@@ -328,7 +328,7 @@ class GreedyCoordinateDescentPlan(PlainNumbers):
 
     @property
     def std(self) -> float:
-        """Standard standard deviation of the noise of an update, in integers."""
+        """Standard deviation of the noise of an update, in integers."""
         scale = self.updater.scale
         return scale if self.mechanism == "gumbel" else sqrt(2) * scale
 

@@ -106,7 +106,7 @@ def expected_excess(
         Eigenvalues of the Hessian used instead: the spectrum plus a ridge,
         or lifted.
     noise
-        Standard standard deviation of the linear term along the eigenvectors.
+        Standard deviation of the linear term along the eigenvectors.
 
     Notes
     -----

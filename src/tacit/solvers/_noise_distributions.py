@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from tacit._validate import PlainNumbers, one_of
+from tacit._validate import one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
-from tacit.privacy import (
-    ApproxDP,
-    Budget,
-    Event,
-    PureDP,
-    TiltedMinimum,
-)
+from tacit.privacy import ApproxDP, Budget, Event, PureDP, TiltedMinimum
 from tacit.solvers._base import Problem, plan_assumptions
 
 __all__ = [
@@ -117,7 +111,7 @@ class NoiseDistribution(PlainNumbers):
         return scale * sqrt(2 * tail) * (sqrt(self.size + 1) + sqrt(2 * tail))
 
 
-class PlannedNoise(PlainNumbers):
+class PlannedNoise:
     """Base class of plans with one release and noise of one of the distributions."""
 
     problem: Problem
@@ -125,6 +119,9 @@ class PlannedNoise(PlainNumbers):
     sensitivity: float
     noise: str
     law: str
+
+    def __post_init__(self) -> None:
+        plain(self)
 
     @property
     def noise_distribution(self) -> NoiseDistribution:

@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import positive
+from tacit._validate import if_given, positive
 from tacit.convex import Loss
 from tacit.convex.objective import DERIVATIVE_UNITS, MOST_ADDITIONS, UNIT, norm_roundoff
-from tacit.privacy import Neighbors
-from tacit.solvers._base import LARGEST_MARGIN, Problem
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers._base import LARGEST_MARGIN, Problem, require_delta
 from tacit.solvers._descent import ClippedGradient, clip_needed, gradient_sensitivity
 
 __all__ = [
     "REACH",
     "RowClippedGradient",
-    "check_clip_norm",
     "clipped_gradient",
     "reach_of",
     "sum_sensitivity",
+    "wanted_clip",
 ]
 
 Array = NDArray[np.float64]
@@ -53,6 +53,30 @@ def check_clip_norm(
         raise ValueError(f"clip_norm must be at least {LEAST_NORM:g}.")
     if clip is not None:
         raise ValueError("clip and clip_norm exclude each other; give one of them.")
+
+
+def wanted_clip(
+    solver: str,
+    problem: Problem,
+    budget: Budget,
+    clip: float | None,
+    clip_norm: float | None,
+) -> float | None:
+    """Return the clip of derivatives or None, where noise on gradients can be planned.
+
+    A clip that is not given is the derivative that a set allows: looking ahead may
+    leave the set. A bound on gradients stands for the derivative of the longest rows.
+    """
+    require_delta(budget, solver, "AMP")
+    problem.require_l2_rows(solver)
+    problem.require_smooth(solver)
+    if_given(positive, clip=clip)
+    check_clip_norm(clip_norm, clip, problem.bounds.y_range)
+    if clip_norm is not None:
+        return clip_norm / problem.bounds.x_norm
+    anywhere = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    in_set = problem.max_derivative
+    return in_set if clip is None and in_set < anywhere else clip
 
 
 @dataclass(frozen=True, eq=False)

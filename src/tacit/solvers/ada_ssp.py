@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, nonnegative, plain
+from tacit._validate import if_given, nonnegative, plain
 from tacit.convex import Free, L2Ball, Squared
 from tacit.convex.composite import Step, accelerate
 from tacit.convex.objective import UNIT
@@ -22,8 +22,8 @@ from tacit.solvers._base import (
     Problem,
     Result,
     Solver,
+    SolverPlan,
     WeightNoise,
-    plan_assumptions,
     require_delta,
 )
 from tacit.solvers._least_squares_risk import RowGuess, expected_excess
@@ -43,7 +43,7 @@ PROXIMAL_STEPS = 20_000
 
 
 @dataclass(frozen=True)
-class AdaSSPPlan(PlainNumbers):
+class AdaSSPPlan(SolverPlan):
     """Noise on the moments, and the ridge, fixed without data."""
 
     problem: Problem
@@ -76,10 +76,6 @@ class AdaSSPPlan(PlainNumbers):
         if not self.adaptive:
             return self.mechanism.event
         return Composed((self.mechanism.event, self.eigenvalue_mechanism.event))
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
 
     @property
     def noise_level(self) -> float:
@@ -162,8 +158,7 @@ class AdaSSP(Solver[AdaSSPPlan]):
     def __post_init__(self) -> None:
         plain(self)
         check_noise(self.noise)
-        if self.ridge is not None:
-            nonnegative(ridge=self.ridge)
+        if_given(nonnegative, ridge=self.ridge)
 
     def plan(self, problem: Problem, budget: Budget) -> AdaSSPPlan:
         """Find the least noise that fits."""

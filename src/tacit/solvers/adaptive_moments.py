@@ -21,15 +21,9 @@ from tacit.solvers._adaptive_plan import (
     NORM_WEIGHT,
     AdaptiveMomentsPlan,
     crowd,
-    width,
 )
 from tacit.solvers._adaptive_rounds import Rounds, final_weights
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    require_delta,
-)
+from tacit.solvers._base import Problem, Result, Solver, require_delta
 
 __all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
 
@@ -63,13 +57,13 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
     Bounds are wide and rows are not: noise in proportion to bounds hides features that
     fill little of their range. Here means come first, then mean distances from them,
     each with a little of the budget. Features and targets are centered and scaled by
-    these, cut where few rows are, and only then multiplied with each other: the noise
-    is in proportion to what rows are like. Mostly these are gradients, for a descent
-    that goes the less far the more noise there is. Where there is budget enough they
-    are moments, twice: the second time with features made orthogonal and a first
-    prediction taken off the targets. The noise of everything is known, so how far to
-    trust it is as well: numbers are averaged over priors, each as likely as what was
-    released.
+    these, clipped where few rows are, and only then multiplied with each other, so that
+    the noise is in proportion to the spread of the rows. Mostly these products are
+    gradients, for a descent that takes shorter steps the more noise there is. Where the
+    budget is large they are moments, released twice: the second time with orthogonal
+    features and with a first prediction subtracted from the targets. The noise of every
+    release is known, so coefficients are averaged over priors, each weighted by how
+    likely it makes what was released.
 
     Parameters
     ----------
@@ -111,7 +105,7 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
         """Choose what to release, then the least noise that fits."""
         _reject(problem, budget)
         multiplier = calibrate(GaussianNoise, budget)
-        neighbors, size = budget.neighbors, width(problem)
+        neighbors, size = budget.neighbors, problem.n_columns
         changed = neighbors.rows_changed
         level = changed * multiplier / problem.n_rows
         moments = _rule(problem, level) if self.moments is None else self.moments
@@ -172,7 +166,7 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
 
 def _rule(problem: Problem, level: float) -> str:
     """Return what is released once the units are known."""
-    crowded, size = crowd(problem, level), width(problem)
+    crowded, size = crowd(problem, level), problem.n_columns
     if crowded < LOW_NOISE:
         return "twice" if size <= MOST_WHITENED else "once"
     return "steps" if size <= MOST_STEPPED else "never"
@@ -194,8 +188,8 @@ def _reject(problem: Problem, budget: Budget) -> None:
     require_delta(
         budget, "AdaptiveMoments", "OutputPerturbation with a set, or AMP with one"
     )
-    if not 1 <= width(problem) <= MOST_VIEWED:
+    if not 1 <= problem.n_columns <= MOST_VIEWED:
         raise PlanError(
-            f"AdaptiveMoments takes 1 to {MOST_VIEWED} columns, got {width(problem)}; "
-            "use NoisyGD."
+            f"AdaptiveMoments takes 1 to {MOST_VIEWED} columns, got "
+            f"{problem.n_columns}; use NoisyGD."
         )

@@ -18,14 +18,8 @@ from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
-from tacit.solvers._least_squares_risk import (
-    MIN_NOISE_FRACTION,
-)
+from tacit.solvers._base import Problem, Result, Solver
+from tacit.solvers._least_squares_risk import MIN_NOISE_FRACTION
 from tacit.solvers._noise_distributions import choose_distribution
 from tacit.solvers._quadratic import (
     gradient_sensitivity,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, plain
+from tacit._validate import plain
 from tacit.convex import GroupL1, L2Ball
 from tacit.convex._protocols import is_set
 from tacit.convex.regularizers import makes_zeros
@@ -18,12 +18,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.noise import GRID, check_noise
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    plan_assumptions,
-)
+from tacit.solvers._base import Problem, Result, Solver, plan_assumptions
 from tacit.solvers._descent import gradient_unit
 from tacit.solvers._published import AMPSplit, check_saveable, check_width
 from tacit.solvers.objective_perturbation import (
@@ -47,11 +42,14 @@ MOST_RIDGE = 0.01
 
 
 @dataclass(frozen=True)
-class CoveredTilt(PlainNumbers):
+class CoveredTilt:
     """A tilt, the gradient norm to reach, and the noise that covers what is left."""
 
     tilted: ObjectivePerturbationPlan
     output_multiplier: float
+
+    def __post_init__(self) -> None:
+        plain(self)
 
     @property
     def gradient_tolerance(self) -> float:

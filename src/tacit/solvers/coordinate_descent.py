@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._execution import steps
 from tacit._random import spawn
 from tacit._release import release
-from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
+from tacit._validate import PlainNumbers, at_least, if_given, moderate, one_of, plain
 from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows
 from tacit.data.rows import arrays_of
@@ -23,13 +23,7 @@ from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    plan_assumptions,
-    require_delta,
-)
+from tacit.solvers._base import Problem, Result, Solver, plan_assumptions, require_delta
 from tacit.solvers._columns import Columns, Updates, weights_after
 from tacit.solvers._coordinate_rules import (
     MOST_UPDATES,
@@ -142,7 +136,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
     smoothness_share
         Part of the squared Gaussian parameter that private mean squares are worth.
     n_restarts
-        Number of equal stretches that the passes are clipped into.
+        Number of equal stretches that the passes are divided into.
     average
         Whether a stretch ends in the mean of its iterates, as in the utility theorem,
         and not in the last.
@@ -196,9 +190,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         one_of(ORDERS, order=self.order)
         one_of((True, False), average=self.average)
         at_least(1, n_restarts=self.n_restarts)
-        for name in ("step", "clip"):
-            if getattr(self, name) is not None:
-                moderate(**{name: getattr(self, name)})
+        if_given(moderate, step=self.step, clip=self.clip)
         if self.n_passes is not None:
             at_least(1, n_passes=self.n_passes)
             if self.n_passes % self.n_restarts:

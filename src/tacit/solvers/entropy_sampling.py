@@ -7,7 +7,7 @@ from math import ceil, inf, log, log1p, sqrt
 
 from numpy.random import Generator
 
-from tacit._validate import PlainNumbers, plain, positive
+from tacit._validate import PlainNumbers, if_given, plain, positive
 from tacit.convex import Simplex
 from tacit.convex.objective import DERIVATIVE_UNITS, MOST_ADDITIONS, UNIT
 from tacit.data import Rows
@@ -15,11 +15,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._entropy_minimum import entropy_minimum
 from tacit.solvers._published import check_accounting, paper_samples, paper_weight
 
@@ -117,8 +113,7 @@ class EntropySampling(Solver[EntropySamplingPlan]):
     def __post_init__(self) -> None:
         plain(self)
         check_noise(self.noise)
-        if self.weight is not None:
-            positive(weight=self.weight)
+        if_given(positive, weight=self.weight)
         check_accounting(self.accounting)
 
     def plan(self, problem: Problem, budget: Budget) -> EntropySamplingPlan:
@@ -315,7 +310,7 @@ def weight_rule(problem: Problem, budget: Budget, tolerance: float) -> float:
 
     def excess(weight: float) -> float:
         count = samples(weight)
-        # a little room, as the planned number is a whole one
+        # a little room, as the planned number is an integer
         if count < 1.01 or mirror_steps(problem, weight, tolerance) > MOST_STEPS:
             return inf
         drawn = curved / (2 * int(count))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._execution import steps
-from tacit._validate import PlainNumbers, at_least, nonnegative, one_of, plain
+from tacit._validate import at_least, if_given, nonnegative, one_of, plain
 from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax
 from tacit.convex.objective import MOST_ADDITIONS, chunks, gradient_roundoff
 from tacit.data import Rows
@@ -31,12 +31,7 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    plan_assumptions,
-)
+from tacit.solvers._base import Problem, Result, Solver, SolverPlan
 from tacit.solvers._published import (
     check_accounting,
     check_saveable,
@@ -65,7 +60,7 @@ TERM_BITS = 44
 
 
 @dataclass(frozen=True)
-class FrankWolfePlan(PlainNumbers):
+class FrankWolfePlan(SolverPlan):
     """Steps and the privacy of each, fixed without data."""
 
     problem: Problem
@@ -82,10 +77,6 @@ class FrankWolfePlan(PlainNumbers):
         """What chooses the vertex of one step."""
         kind = Exponential if self.selection == "exponential" else NoisyMax
         return kind(self.step_epsilon, self.sensitivity, self.noise)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -169,10 +160,8 @@ class FrankWolfe(Solver[FrankWolfePlan]):
         check_accounting(self.accounting)
         one_of(SELECTIONS, selection=self.selection)
         one_of(SCHEDULES, schedule=self.schedule)
-        if self.staleness is not None:
-            nonnegative(staleness=self.staleness)
-        if self.n_steps is not None:
-            at_least(1, n_steps=self.n_steps)
+        if_given(nonnegative, staleness=self.staleness)
+        if_given(at_least, 1, n_steps=self.n_steps)
         if self.accounting == "paper" and self.selection != "laplace":
             raise ValueError(
                 "accounting='paper' is about Laplace noise; use selection='laplace'."

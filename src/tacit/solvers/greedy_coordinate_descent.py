@@ -14,6 +14,7 @@ from tacit._execution import steps
 from tacit._validate import (
     at_least,
     fraction,
+    if_given,
     moderate,
     nonnegative,
     one_of,
@@ -24,11 +25,7 @@ from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._columns import Columns
 from tacit.solvers._coordinate_rules import (
     MeanSquares,
@@ -154,15 +151,11 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         check_accounting(self.accounting)
         one_of(("auto", *SELECTORS), mechanism=self.mechanism)
         fraction(selection_share=self.selection_share, closed=False)
-        for name in ("step", "clip", "selection_clip"):
-            if getattr(self, name) is not None:
-                moderate(**{name: getattr(self, name)})
-        if self.staleness is not None:
-            nonnegative(staleness=self.staleness)
-        if self.n_steps is not None:
-            at_least(1, n_steps=self.n_steps)
-        if self.n_polish is not None:
-            at_least(0, n_polish=self.n_polish)
+        steps = {"step": self.step, "clip": self.clip}
+        if_given(moderate, **steps, selection_clip=self.selection_clip)
+        if_given(nonnegative, staleness=self.staleness)
+        if_given(at_least, 1, n_steps=self.n_steps)
+        if_given(at_least, 0, n_polish=self.n_polish)
         if self.accounting == "paper" and self.mechanism != "laplace":
             raise ValueError(
                 "accounting='paper' is about Laplace noise; use mechanism='laplace'."

@@ -9,24 +9,18 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
+from tacit._validate import at_least, fraction, plain, positive
 from tacit.data import Rows
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    plan_assumptions,
-    require_delta,
-)
-from tacit.solvers._descent import clip_for, descend, descent_rule
+from tacit.solvers._base import Problem, Result, Solver, SolverPlan
+from tacit.solvers._descent import descend, descent_rule
 from tacit.solvers._row_clip import (
-    check_clip_norm,
     clipped_gradient,
     reach_of,
     sum_sensitivity,
+    wanted_clip,
 )
 
 __all__ = ["NoisyGD", "NoisyGDPlan"]
@@ -35,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class NoisyGDPlan(PlainNumbers):
+class NoisyGDPlan(SolverPlan):
     """Steps and noise, fixed without data."""
 
     problem: Problem
@@ -52,10 +46,6 @@ class NoisyGDPlan(PlainNumbers):
     def mechanism(self) -> Gaussian:
         """What draws the noise of one step."""
         return Gaussian(self.multiplier, self.sensitivity, self.noise)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -111,13 +101,7 @@ class NoisyGD(Solver[NoisyGDPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> NoisyGDPlan:
         """Choose the steps, then the least noise that fits."""
-        require_delta(budget, "NoisyGD", "AMP")
-        problem.require_l2_rows("NoisyGD")
-        problem.require_smooth("NoisyGD")
-        if self.clip is not None:
-            positive(clip=self.clip)
-        check_clip_norm(self.clip_norm, self.clip, problem.bounds.y_range)
-        wanted = clip_for(problem, self.clip, self.clip_norm)
+        wanted = wanted_clip("NoisyGD", problem, budget, self.clip, self.clip_norm)
         rule = descent_rule(problem, budget, wanted)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps
         step = rule.step if self.step is None else self.step

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
+from tacit._validate import at_least, fraction, if_given, plain, positive
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, spawn
@@ -33,34 +33,23 @@ from tacit.privacy import (
 )
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    plan_assumptions,
-    require_delta,
-)
+from tacit.solvers._base import Problem, Result, Solver, SolverPlan
 from tacit.solvers._descent import (
     ClippedGradient,
     Descent,
-    clip_for,
     descend,
     descent_rule,
     norm_clipped,
 )
 from tacit.solvers._row_clip import (
     RowClippedGradient,
-    check_clip_norm,
     clipped_gradient,
     reach_of,
     sum_sensitivity,
+    wanted_clip,
 )
 
-__all__ = [
-    "NoisySGD",
-    "NoisySGDPlan",
-    "least_log_noise",
-]
+__all__ = ["NoisySGD", "NoisySGDPlan", "least_log_noise"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -141,7 +130,7 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
 
 
 @dataclass(frozen=True)
-class NoisySGDPlan(PlainNumbers):
+class NoisySGDPlan(SolverPlan):
     """Steps, sampling and noise, fixed without data."""
 
     problem: Problem
@@ -164,10 +153,6 @@ class NoisySGDPlan(PlainNumbers):
     def mechanism(self) -> Gaussian:
         """What draws the noise of one step."""
         return Gaussian(self.multiplier, self.sensitivity, self.noise)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -271,16 +256,8 @@ class NoisySGD(Solver[NoisySGDPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> NoisySGDPlan:
         """Choose steps and samples, then the least noise that fits."""
-        require_delta(budget, "NoisySGD", "AMP")
-        problem.require_l2_rows("NoisySGD")
-        problem.require_smooth("NoisySGD")
-        for name in ("n_steps", "batch"):
-            if getattr(self, name) is not None:
-                at_least(1, **{name: getattr(self, name)})
-        if self.clip is not None:
-            positive(clip=self.clip)
-        check_clip_norm(self.clip_norm, self.clip, problem.bounds.y_range)
-        wanted = clip_for(problem, self.clip, self.clip_norm)
+        if_given(at_least, 1, n_steps=self.n_steps, batch=self.batch)
+        wanted = wanted_clip("NoisySGD", problem, budget, self.clip, self.clip_norm)
         derivative = problem.max_derivative if wanted is None else wanted
         problem.require_bounded_derivative(
             "NoisySGD", derivative, "give clip=, or use Huber()"
@@ -344,7 +321,7 @@ def sample_sensitivity(
     """Return how far neighbors can move the computed sum over a sample."""
     all_rows = sampling.poisson or sampling.batch >= problem.n_rows
     n_rows = problem.most_rows if all_rows else sampling.batch
-    # within a chunk, which a dense one is clipped in half for, and over the chunks
+    # within a chunk, which a dense one is halved for, and over the chunks
     additions = CHUNK + 2 * (n_rows // CHUNK) + 64
     # [noisy-sgd:sensitivity] as if the sample were all there is
     return sum_sensitivity(problem, clip, clip_norm, neighbors, n_rows, additions)

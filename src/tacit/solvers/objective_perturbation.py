@@ -11,18 +11,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._release import release
-from tacit._validate import plain, positive
+from tacit._validate import if_given, plain, positive
 from tacit.convex import Free, L2Ball, Objective
 from tacit.convex.proximal import CERTIFIED
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._minimum import (
     certified_minimum,
     gradient_tolerance,
@@ -76,12 +72,9 @@ def check_choices(
     """Check the parameters that perturbations of a minimum share."""
     check_distribution(distribution)
     check_accounting(accounting)
-    if ridge is not None:
-        positive(ridge=ridge)
-    if weight_norm is not None:
-        positive(weight_norm=weight_norm)
-        if ridge is not None:
-            raise ValueError("Give ridge or weight_norm, not both.")
+    if_given(positive, ridge=ridge, weight_norm=weight_norm)
+    if ridge is not None and weight_norm is not None:
+        raise ValueError("Give ridge or weight_norm, not both.")
 
 
 def check_regularizer(problem: Problem) -> None:

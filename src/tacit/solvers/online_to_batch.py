@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import one_of, plain, positive
+from tacit._validate import if_given, one_of, plain, positive
 from tacit.convex import L2Ball, Softmax
 from tacit.convex._protocols import is_set
 from tacit.convex.objective import UNIT
@@ -20,11 +20,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
 from tacit.solvers._ridge_rules import ridge_for_weights
 from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
@@ -145,8 +141,7 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
         plain(self)
         check_noise(self.noise)
         one_of(AVERAGES, average=self.average)
-        if self.strong_convexity is not None:
-            positive(strong_convexity=self.strong_convexity)
+        if_given(positive, strong_convexity=self.strong_convexity)
 
     def plan(self, problem: Problem, budget: Budget) -> OnlineToBatchPlan:
         """Choose the strength, then the least noise that fits."""

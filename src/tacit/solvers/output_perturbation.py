@@ -14,12 +14,7 @@ from tacit.convex._protocols import is_set
 from tacit.data import Rows
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    WeightNoise,
-)
+from tacit.solvers._base import Problem, Result, Solver, WeightNoise
 from tacit.solvers._minimum import (
     certified_minimum,
     gradient_tolerance,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._execution import steps as planned
-from tacit._validate import at_least, nonnegative, plain, positive
+from tacit._validate import at_least, if_given, nonnegative, plain, positive
 from tacit.convex import (
     Free,
     Huber,
@@ -30,12 +30,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.solvers._base import (
-    LARGEST_MARGIN,
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import LARGEST_MARGIN, Problem, Result, Solver
 from tacit.solvers._descent import gradient_unit
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
 from tacit.solvers._published import check_accounting, check_saveable, paper_noise
@@ -252,8 +247,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
 
     def _chosen(self, problem: Problem, budget: Budget) -> PermutedSGDPlan:
         """Return a plan of the steps, whose noise is still to be found."""
-        if self.ridge is not None:
-            nonnegative(ridge=self.ridge)
+        if_given(nonnegative, ridge=self.ridge)
         rule = permuted_rule(problem, budget)
         n_passes = rule.n_passes if self.n_passes is None else self.n_passes
         batch = rule.batch if self.batch is None else min(self.batch, problem.n_rows)
@@ -400,11 +394,11 @@ def any_loss_pass(
 ) -> Array:
     """Make one pass with any loss, a minibatch at a time."""
     problem, radius = plan.problem, plan.radius
-    clip_norm = L2Ball(radius) if radius < inf else Free()
+    ball = L2Ball(radius) if radius < inf else Free()
     for t, (step, decay) in enumerate(zip(steps, decays, strict=True)):
         positions = order[t * plan.batch : (t + 1) * plan.batch]
         part = X[positions]
         derivative = problem.loss.derivative(y[positions], part @ W)
         W = decay * W - (step / plan.batch) * (part.T @ derivative)
-        W = clip_norm.prox(W, 1.0)
+        W = ball.prox(W, 1.0)
     return W

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, at_least, plain, positive
+from tacit._validate import at_least, if_given, plain, positive
 from tacit.convex import Logistic
 from tacit.convex.objective import chunks, second_moments
 from tacit.data import Rows
@@ -23,8 +23,8 @@ from tacit.solvers._base import (
     Problem,
     Result,
     Solver,
+    SolverPlan,
     WeightNoise,
-    plan_assumptions,
     require_delta,
 )
 from tacit.solvers._descent import (
@@ -60,7 +60,7 @@ STEPS_ONE, STEPS_SEVERAL = 30, 20  # for one output, for several
 
 
 @dataclass(frozen=True)
-class PreconditionedGDPlan(PlainNumbers):
+class PreconditionedGDPlan(SolverPlan):
     """Steps, damping and both noises, fixed without data."""
 
     problem: Problem
@@ -87,10 +87,6 @@ class PreconditionedGDPlan(PlainNumbers):
     def mechanism(self) -> Gaussian:
         """What draws the noise of one step."""
         return Gaussian(self.multiplier, self.sensitivity, self.noise)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -147,8 +143,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
     def plan(self, problem: Problem, budget: Budget) -> PreconditionedGDPlan:
         """Choose steps and damping, then the least noise that fits."""
         self._reject(problem, budget)
-        if self.clip is not None:
-            positive(clip=self.clip)
+        if_given(positive, clip=self.clip)
         start = at_zero(problem)
         clip = usual_clip(problem, budget) if self.clip is None else self.clip
         problem.require_bounded_derivative(

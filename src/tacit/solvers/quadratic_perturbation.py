@@ -17,11 +17,7 @@ from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._least_squares_risk import (
     RowGuess,
     expected_excess,

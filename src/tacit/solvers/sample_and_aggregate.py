@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._execution import attempt, steps
-from tacit._validate import at_least, plain, positive
+from tacit._validate import at_least, if_given, plain, positive
 from tacit.convex import Free, Objective, minimize
 from tacit.convex._protocols import is_set
 from tacit.convex.objective import UNIT
@@ -22,11 +22,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-)
+from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._noise_distributions import (
     PlannedNoise,
     check_distribution,
@@ -122,11 +118,8 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
     def __post_init__(self) -> None:
         plain(self)
         check_noise(self.noise)
-        if self.n_blocks is not None:
-            at_least(1, n_blocks=self.n_blocks)
-        for name in ("radius", "ridge"):
-            if getattr(self, name) is not None:
-                positive(**{name: getattr(self, name)})
+        if_given(at_least, 1, n_blocks=self.n_blocks)
+        if_given(positive, radius=self.radius, ridge=self.ridge)
         check_distribution(self.law)
 
     def plan(self, problem: Problem, budget: Budget) -> SampleAndAggregatePlan:

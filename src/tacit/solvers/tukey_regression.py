@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._execution import steps
-from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
+from tacit._validate import PlainNumbers, at_least, if_given, moderate, one_of, plain
 from tacit.convex import Free, Squared
 from tacit.convex._protocols import is_set
 from tacit.data import Rows
@@ -24,12 +24,7 @@ from tacit.mechanisms.nested import NestedExponential
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import block_members
 from tacit.privacy import ApproxDP, Budget, Composed, Event, Neighbors
-from tacit.solvers._base import (
-    Problem,
-    Result,
-    Solver,
-    plan_assumptions,
-)
+from tacit.solvers._base import Problem, Result, Solver, plan_assumptions
 from tacit.solvers._depth import (
     depth_boxes,
     distance_to_unsafe,
@@ -159,10 +154,8 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
         plain(self)
         one_of((True, False, None), tested=self.tested)
         check_noise(self.noise)
-        if self.n_blocks is not None:
-            at_least(2, n_blocks=self.n_blocks)
-        if self.bound is not None:
-            moderate(bound=self.bound)
+        if_given(at_least, 2, n_blocks=self.n_blocks)
+        if_given(moderate, bound=self.bound)
 
     def plan(self, problem: Problem, budget: Budget) -> TukeyRegressionPlan:
         """Choose blocks and level, from public facts."""
