@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from tacit._validate import one_of, plain
+from tacit._validate import PlainNumbers, one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.privacy import ApproxDP, Budget, Event, PureDP, TiltedMinimum

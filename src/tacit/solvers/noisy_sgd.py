@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import at_least, fraction, if_given, plain, positive
+from tacit._validate import PlainNumbers, at_least, fraction, if_given, plain, positive
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, spawn
