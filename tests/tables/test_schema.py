@@ -3,8 +3,9 @@
 from dataclasses import replace
 from math import sqrt
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tacit.tables import Column, Schema, TableError
@@ -104,8 +105,17 @@ def schemas(draw):
         return SCHEMA
 
 
+NEGATIVE_ZEROS = Schema(
+    (
+        Column("a", "number", (-0.0, 1), zero=-0.0, missing=-0.0, confirmed_by="Ada"),
+        Column("b", "number", (-1, -0.0), missing=np.float64(0.5), confirmed_by="Ada"),
+    )
+)
+
+
 @settings(max_examples=40)
 @given(schemas())
+@example(NEGATIVE_ZEROS)
 def test_a_schema_comes_back_from_its_file(tmp_path_factory, schema):
     path = tmp_path_factory.mktemp("schema") / "schema.toml"
     schema.save(path)
@@ -135,6 +145,8 @@ WRONG = {
     'version = 1\n[columns.age]\nkind = "number"\nmissing = "skip"': "missing must be",
     'version = 1\n[columns.age]\nkind = "number"\nmissing = nan': "missing of column",
     'version = 1\n[columns.age]\nkind = "number"\nmissing = true': "missing of column",
+    'version = 1\n[columns.age]\nkind = "number"\nmissing = 1'
+    + "0" * 400: "missing of",
     'version = 1\n[columns.age]\nkind = "number"\ncategories = ["a"]': "'categories'",
     'version = 1\n[columns.age]\nkind = "number"\nsource = "me"': "source of column",
     'version = 1\n[columns.age]\nkind = "number"\nnote = 3': "note of column 'age'",
@@ -143,6 +155,9 @@ WRONG = {
     'version = 1\n[columns.a]\nkind = "category"\ncategories = ["1", "1.0"]': "differ",
     'version = 1\n[columns.a]\nkind = "category"\ncategories = [""]': "not empty",
     'version = 1\n[columns.a]\nkind = "category"\ncategories = [[1]]': "not empty",
+    'version = 1\n[columns.a]\nkind = "category"\ncategories = [1'
+    + "0" * 400
+    + "]": "not empty",
     'version = 1\n[columns.a]\nkind = "category"\ncategories = ["=1+1"]': "formula",
     'version = 1\n[columns.a]\nkind = "category"\ncategories = ["@x"]': "formula",
     'version = 1\n[columns.a]\nkind = "category"\nunseen = "drop"': "unseen of column",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 from tacit.data._files import TableError
@@ -88,8 +88,8 @@ class Column:
             self._check_range(self.range)
         if self.zero is not None:
             self._check_zero(self.zero)
-        if self.missing is not None and not _is_number(self.missing):
-            self._reject("missing", 'must be "refuse" or a finite number')
+        if self.missing is not None:
+            self._check_missing(self.missing)
         self._check_categories()
         if self.source == "public":
             object.__setattr__(self, "remark", "")
@@ -123,13 +123,19 @@ class Column:
                 "must be two finite numbers that differ, the lower first, such as "
                 "[0, 100]",
             )
-        object.__setattr__(self, "range", (low, high))
+        object.__setattr__(self, "range", (_unsigned(low), _unsigned(high)))
 
     def _check_zero(self, zero: Any) -> None:
         low, high = self.range or (zero, zero)
         if not _is_number(zero) or not low <= zero <= high:
             self._reject("zero", "must be a number in its range")
-        object.__setattr__(self, "zero", float(zero))
+        object.__setattr__(self, "zero", _unsigned(float(zero)))
+
+    def _check_missing(self, missing: Any) -> None:
+        if not _is_number(missing):
+            self._reject("missing", 'must be "refuse" or a finite number')
+        if isinstance(missing, float):
+            object.__setattr__(self, "missing", _unsigned(float(missing)))
 
     def _check_categories(self) -> None:
         if isinstance(self.categories, str) or not isinstance(
@@ -269,7 +275,7 @@ def _as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int | float):
-        return str(value) if isfinite(value) else ""
+        return str(value) if _is_number(value) else ""
     return value if isinstance(value, str) else ""
 
 
@@ -277,8 +283,13 @@ def _is_number(value: Any) -> bool:
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)
-        and isfinite(value)
+        and abs(value) <= float_info.max
     )
+
+
+def _unsigned(value: float) -> float:
+    """Return 0 for -0, which is written to a file as 0."""
+    return value + 0.0
 
 
 def writable(text: str) -> bool:
