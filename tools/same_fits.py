@@ -31,9 +31,9 @@ RELEASED = """
     coef_ intercept_ classes_ weights_ play_ expert_ mean_ scale_ ranges_ lower_ upper_
     selected_features_ support_ x_norm_ feature_bounds_ factors_ items_ candidates_
     best_params_ best_score_ best_index_ best_estimator_ labels_ questions_ selection_
-    n_steps_ last_refit_ remaining_ queries answers refusals values votes n_asked value
-    low high intercept_low intercept_high lower upper change distance failure items
-    scores counts sums offsets level vectors privacy_ privacy
+    n_steps_ last_refit_ remaining_ queries answers refusals values votes value
+    n_queried low high intercept_low intercept_high lower upper change distance failure
+    items scores counts sums offsets level vectors privacy_ privacy
 """
 # What is compared of a report on privacy, as saved files have it
 REPORTED = ("promise", "spent", "seeded")

@@ -98,7 +98,7 @@ def voted_before(
     labeler.n_features_in_ = problem.X_pool.shape[1]
     labeler.classes_ = np.array(problem.classes)
     labeler.n_teachers_ = n_teachers
-    labeler.n_asked_ = len(problem.y_pool)
+    labeler.n_queried_ = len(problem.y_pool)
     return labeler
 
 

@@ -93,11 +93,11 @@ with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
 ledger = Ledger.open(f"sqlite:///{position / 'budget.db'}", dataset="clinic")
 with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
     print(
-        "goes on after", service.n_asked, "questions, spent", round(ledger.spent(), 3)
+        "goes on after", service.n_queried, "questions, spent", round(ledger.spent(), 3)
     )
     rest = service.label(questions[5:])
     released = service.labels
-    print(rest.n_asked, "more were asked,", service.remaining)
+    print(rest.n_queried, "more were asked,", service.remaining)
 
 # %%
 # Rejections are where labels change. Everything else was released as it is, and answers
@@ -105,7 +105,7 @@ with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
 # rejection after the five that were allowed was the last answer, and what came later
 # was not asked.
 
-asked = questions[: released.n_asked]
+asked = questions[: released.n_queried]
 fig, ax = plt.subplots(figsize=(5, 5))
 for label, color in (("send home", "tab:green"), ("watch", "tab:red")):
     chosen = released.answered & (released.values == label)
@@ -121,7 +121,7 @@ plt.show()
 # %%
 # How good are the answers? The truth is known here, as the people are synthetic.
 
-right = released.values == truth[: released.n_asked]
+right = released.values == truth[: released.n_queried]
 print(f"{right[released.answered].mean():.1%} of the answers are right")
 
 # %%

@@ -64,4 +64,4 @@ class Odd(ClassifierMixin, BaseEstimator):
 def shown(found):
     """Return all of some labels, as plain data that is equal for equal bits."""
     votes = None if found.votes is None else found.votes.tobytes()
-    return found.values.tobytes(), found.answered.tolist(), votes, found.n_asked
+    return found.values.tobytes(), found.answered.tolist(), votes, found.n_queried

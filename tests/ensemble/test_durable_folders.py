@@ -128,7 +128,7 @@ def test_a_lost_teacher_of_a_running_labeler_raises_the_same_error(tmp_path, see
         removed(tmp_path / "s" / "teachers" / "private-teacher-1")
         with pytest.raises(StateDamaged, match="restore a complete copy of the"):
             durable.label(Q)
-        assert durable.n_asked == 0
+        assert durable.n_queried == 0
 
 
 def test_how_things_are_printed_changes_nothing(tmp_path, seed):
@@ -146,7 +146,7 @@ def test_how_things_are_printed_changes_nothing(tmp_path, seed):
         DurableLabeler(model(), tmp_path / "s") as durable,
     ):
         durable.fit(X, y).label(Q[5:])
-        assert durable.n_asked == len(Q)
+        assert durable.n_queried == len(Q)
 
 
 CODE = """

@@ -39,8 +39,8 @@ def run(folder, seed, ledger=None, batch=3, fit=True, questions=12, **terms):
     with DurableLabeler(model, folder, ledger=ledger) as durable:
         if fit or not durable.is_fitted:
             durable.fit(X, y)
-        while durable.n_asked < len(Q):
-            durable.label(Q[durable.n_asked : durable.n_asked + batch])
+        while durable.n_queried < len(Q):
+            durable.label(Q[durable.n_queried : durable.n_queried + batch])
         return shown(durable.labels)
 
 
@@ -85,7 +85,7 @@ def test_an_answer_that_skips_its_disk_would_be_detected(tmp_path, monkeypatch, 
             patch.setattr(_stored, "placed", lambda *_: None)
             told = durable.label(Q[:3])
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
-        assert durable.n_asked == 0
+        assert durable.n_queried == 0
         # another query in its position, and the released answer is gone
         assert shown(durable.label(Q[3:6])) != shown(told)
 
@@ -104,9 +104,9 @@ def begun_process(folder, url, seed, terms, said):
             open(said, "a") as f,
         ):
             durable.fit(X, y)
-            while durable.n_asked < len(Q):
-                label = durable.answer(Q[durable.n_asked])
-                f.write(f"{durable.n_asked} {label!r}\n")
+            while durable.n_queried < len(Q):
+                label = durable.answer(Q[durable.n_queried])
+                f.write(f"{durable.n_queried} {label!r}\n")
                 f.flush()
     finally:
         os._exit(0)
@@ -158,10 +158,10 @@ def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
             if durable.remaining.ended:
                 break
             states.append(durable.labeler._private_labeler_state._private_state)
-            assert durable.n_asked == asked
+            assert durable.n_queried == asked
             assert durable.answer(Q[asked]) is NO_ANSWER
             asked += 1
-    assert asked == plain.n_asked_ == 4
+    assert asked == plain.n_queried_ == 4
     with DurableLabeler(labeler(**terms), tmp_path / "s") as durable:
         with pytest.raises(ValueError, match="answered all queries that were charged"):
             durable.answer(Q[0])
@@ -413,7 +413,7 @@ def test_a_state_with_other_parts_is_damaged(tmp_path, seed, name, other):
     model = labeler(**FEW)
     with pytest.raises(StateDamaged, match="begin a labeler in another"):
         DurableLabeler(model, tmp_path / "s")
-    assert not hasattr(model, "n_asked_")
+    assert not hasattr(model, "n_queried_")
     assert not hasattr(model, "privacy_")
 
 
@@ -447,6 +447,6 @@ def test_a_write_that_fails_takes_the_answers_back(tmp_path, seed, monkeypatch):
             patch.setattr(os, "replace", full)
             with pytest.raises(OSError, match="No space"):
                 durable.label(Q[2:])
-        assert durable.n_asked == len(durable.labels) == 2
+        assert durable.n_queried == len(durable.labels) == 2
         durable.label(Q[2:])
         assert shown(durable.labels) == undisturbed(seed)

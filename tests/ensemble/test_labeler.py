@@ -210,7 +210,7 @@ def test_one_charge_is_made_before_training_and_covers_all_answers(seed):
     with pytest.raises(BudgetExceeded):
         model.fit(X, y, ledger=ledger)
     # rejected calls change nothing
-    assert model.n_asked_ == 40
+    assert model.n_queried_ == 40
 
 
 def test_a_second_fit_is_a_second_charge_and_begins_anew(seed):
@@ -220,7 +220,7 @@ def test_a_second_fit_is_a_second_charge_and_begins_anew(seed):
     model.label(Q[:5])
     model.fit(X, y, ledger=ledger)
     assert len(ledger.report().entries) == 2
-    assert model.n_asked_ == 0
+    assert model.n_queried_ == 0
     assert len(model.labels_) == 0
 
 
@@ -228,7 +228,7 @@ def test_a_batch_that_meets_the_end_says_how_far_it_came(seed):
     X, y, Q, _ = clouds(seed)
     model = labeler(n_queries=10).fit(X, y)
     found = model.label(Q)
-    assert found.n_asked == model.n_asked_ == 10
+    assert found.n_queried == model.n_queried_ == 10
     assert len(found) == 40
     assert found.answered.tolist() == [True] * 10 + [False] * 30
     assert found[10] is NO_ANSWER
@@ -247,7 +247,7 @@ def test_withheld_answers_end_a_labeler_that_limits_them(seed):
     model = labeler(Odd("fails"), mechanism="stable", max_refusals=2)
     model.set_params(epsilon=0.1).fit(X, y)
     found = model.label(Q)
-    assert found.n_asked == 3
+    assert found.n_queried == 3
     assert not found.answered.any()
     # withheld answers and rows not queried are both missing
     assert found.values.tolist() == [None] * 40
@@ -395,7 +395,7 @@ def test_ids_of_any_size_are_kept_as_they_were_checked(seed, largest):
     ledger = Ledger(Budget(100.0, 1e-3, "add_or_remove_one"))
     model = labeler(**ADDED).fit(X, y, ids=ids, ledger=ledger)
     assert len(ledger.report().entries) == 1
-    assert model.n_asked_ == 0
+    assert model.n_queried_ == 0
 
 
 class Cell:
@@ -526,7 +526,7 @@ def test_public_queries_of_another_kind_are_rejected_and_change_nothing(seed):
     ]:
         with pytest.raises((ValueError, TypeError), match=words):
             model.label(bad)
-    assert model.n_asked_ == 0
+    assert model.n_queried_ == 0
     assert shown(model.label(Q)) == shown(labeler().fit(X, y).label(Q))
 
 
@@ -552,7 +552,7 @@ def test_copies_hold_what_was_released_and_cannot_answer(seed):
         assert shown(other.labels_) == shown(model.labels_)
         assert other.privacy_ == model.privacy_
         assert other.remaining_ == model.remaining_
-        assert other.n_asked_ == 10
+        assert other.n_queried_ == 10
         with pytest.raises(ValueError, match="copy of a labeler"):
             other.label(Q[10:])
     fresh = clone(model)
@@ -604,7 +604,7 @@ def test_a_second_thread_is_rejected_in_the_middle(seed):
         model.label(Q)
     leave.set()
     other.join()
-    assert model.n_asked_ == 3
+    assert model.n_queried_ == 3
 
 
 def test_a_query_that_fails_on_the_way_is_not_counted(seed, monkeypatch):
@@ -624,7 +624,7 @@ def test_a_query_that_fails_on_the_way_is_not_counted(seed, monkeypatch):
         patch.setattr(type(model.plan(300).mechanism), "step", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.label(Q[4:])
-    assert model.n_asked_ == len(model.labels_) == 4
+    assert model.n_queried_ == len(model.labels_) == 4
     model.label(Q[4:])
     assert shown(model.labels_) == shown(plain.label(Q))
 

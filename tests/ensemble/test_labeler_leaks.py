@@ -165,7 +165,7 @@ def test_only_private_names_hold_private_things(seed):
     # of the standing itself, all that is not public is called so
     assert {n for n in vars(standing) if not n.startswith("_private_")} == {
         "planned",
-        "n_asked",
+        "n_queried",
         "process",
     }
     planted = labeler(n_teachers=6)

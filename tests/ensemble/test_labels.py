@@ -30,7 +30,7 @@ def test_labels_are_read_one_by_one_and_as_arrays():
     assert labels.answered.tolist() == [True, False, True]
     nan = np.nan
     np.testing.assert_array_equal(labels.votes, [[2, 9], [nan, nan], [7, 1]])
-    assert labels.n_asked == 3
+    assert labels.n_queried == 3
     with pytest.raises(IndexError):
         labels[3]
 
@@ -38,7 +38,7 @@ def test_labels_are_read_one_by_one_and_as_arrays():
 def test_rows_that_were_not_queried_have_no_answer():
     labels = collect_labels(ANSWERS[:1], np.array([4, 5]), 3, 2)
     assert list(labels) == [5, NO_ANSWER, NO_ANSWER]
-    assert labels.n_asked == 1
+    assert labels.n_queried == 1
     assert labels.values.tolist() == [5, None, None]
     assert labels.filled().tolist() == [5, 4, 4]
     assert type(labels[0]) is int
@@ -70,7 +70,7 @@ def test_labels_take_their_positions_in_a_table(choices):
     assert labels.answered.tolist() == [False, False, True, False, True, False]
     assert (labels.votes[[2, 4]] == votes).all()
     assert np.isnan(labels.votes[[0, 1, 3, 5]]).all()
-    assert labels.n_asked == 3
+    assert labels.n_queried == 3
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_no_rows_have_no_labels():
 def test_labels_are_public_values_that_do_not_change():
     labels = collect_labels(ANSWERS, np.array(["no", "yes"]), 3, None)
     with pytest.raises(FrozenInstanceError):
-        labels.n_asked = 4
+        labels.n_queried = 4
     for other in (copy.deepcopy(labels), pickle.loads(pickle.dumps(labels))):
         assert isinstance(other, Labels)
         assert list(other) == list(labels)

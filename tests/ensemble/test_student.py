@@ -140,9 +140,9 @@ def test_parameters_are_nested_and_cloned():
     assert again.labeler is not model.labeler
     assert again.get_params()["labeler__epsilon"] == 4.0
     again.fit(X, Y, X_public=POOL)
-    assert not hasattr(again.labeler, "n_asked_")
+    assert not hasattr(again.labeler, "n_queried_")
     assert not hasattr(again.student, "n_features_in_")
-    assert again.labeler_.n_asked_ == 100
+    assert again.labeler_.n_queried_ == 100
     assert again.student_.regressor_.n_features_in_ == 2
 
 
@@ -250,7 +250,7 @@ def test_rows_without_an_answer_are_dropped_or_guessed(fitted):
 def test_rows_that_nothing_was_left_for_shape_the_default_student():
     more = np.r_[POOL, blobs(5, 200)[0]]
     model = PrivateStudent(labeler()).fit(X, Y, X_public=more)
-    assert model.labels_.n_asked == 100
+    assert model.labels_.n_queried == 100
     assert model.labels_.answered.sum() == 100
     assert len(model.student_.regressor_.map_.rows_) == 300
 
@@ -419,7 +419,7 @@ def test_a_durable_labeler_teaches_and_its_student_can_be_copied(tmp_path):
         again = pickle.loads(pickle.dumps(model))
         assert_array_equal(again.predict(NEW), model.predict(NEW))
         told = PrivateStudent(durable, Ridge()).fit_pool(POOL, durable.labels)
-        assert durable.n_asked == 100
+        assert durable.n_queried == 100
         assert_array_equal(told.predict(NEW), model.predict(NEW))
 
 

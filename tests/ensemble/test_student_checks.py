@@ -81,7 +81,7 @@ def test_public_rows_that_cannot_be_used_query_nothing():
     model = labeler().fit(X, Y)
     with pytest.raises(ValueError, match="synthetic answers"):
         PrivateStudent(model, SVR()).fit_pool(POOL)
-    assert model.n_asked_ == 0
+    assert model.n_queried_ == 0
 
 
 @pytest.mark.parametrize("n_queries", [None, "10", 10.0, float("nan"), [3], 0])

@@ -207,8 +207,8 @@ def _bind(path: Path, pool: Pool, *, begun: bool) -> None:
 def ask(durable: DurableLabeler, pool: Pool) -> Labels:
     """Ask what was not asked yet; return all answers, one for each row of the table."""
     questions = pool.X[pool.order]
-    while durable.n_asked < len(questions) and not durable.remaining.ended:
-        durable.label(questions[durable.n_asked : durable.n_asked + TOGETHER])
+    while durable.n_queried < len(questions) and not durable.remaining.ended:
+        durable.label(questions[durable.n_queried : durable.n_queried + TOGETHER])
     labels = durable.labels
     return labels.at_rows(pool.order[: len(labels)], len(pool.X))
 

@@ -93,7 +93,7 @@ def write(
         "features": schema.feature_names,
         "student": {
             "teachers": int(labeler.n_teachers_),
-            "asked": int(labels.n_asked),
+            "asked": int(labels.n_queried),
             "answered": int(np.sum(labels.answered)),
             "labels_only": labeler.private == "labels",
             "by_person": rows.ids is not None,

@@ -47,7 +47,7 @@ class Labels:
         Noisy vote counts, one column per class, where the mechanism releases them; or,
         in one column, noisy means before clipping to the range. Rows without an answer
         are NaN. None where no votes are released.
-    n_asked
+    n_queried
         Number of rows that were queried; no queries were left for those after them.
     default
         A public value for rows without an answer, which `filled` puts there: the first
@@ -69,7 +69,7 @@ class Labels:
     values: NDArray[Any]
     answered: NDArray[np.bool_]
     votes: NDArray[np.float64] | None
-    n_asked: int
+    n_queried: int
     default: Any
     _dtype: np.dtype[Any] = field(init=False, repr=False)
 
@@ -131,7 +131,7 @@ class Labels:
         if self.votes is not None:
             votes = np.zeros((n_rows, self.votes.shape[1]))
             votes[positions] = self.votes
-        return Labels(values, answered, votes, self.n_asked, self.default)
+        return Labels(values, answered, votes, self.n_queried, self.default)
 
 
 def collect_labels(
@@ -150,26 +150,26 @@ def collect_labels(
     n_votes
         Number of noisy votes that come with each answer; None where there are none.
     """
-    n_asked = len(answers)
+    n_queried = len(answers)
     answered = np.array(
         [not isinstance(answer.value, NoAnswer) for answer in answers], dtype=bool
     )
     released = [a for a, there in zip(answers, answered, strict=True) if there]
     if isinstance(choices, np.ndarray):
         default = choices[0]
-        values = np.full(n_asked, default, dtype=choices.dtype)
+        values = np.full(n_queried, default, dtype=choices.dtype)
         values[answered] = choices[np.array([a.value for a in released], dtype=np.intp)]
     else:
         default = float(choices)
-        values = np.full(n_asked, default)
+        values = np.full(n_queried, default)
         values[answered] = [a.value for a in released]
     votes = None
     if n_votes is not None:
-        votes = np.zeros((n_asked, n_votes))
+        votes = np.zeros((n_queried, n_votes))
         if released:
             votes[answered] = [a.votes for a in released]
-    labels = Labels(values, answered, votes, n_asked, default)
-    return labels.at_rows(np.arange(n_asked), n_rows)
+    labels = Labels(values, answered, votes, n_queried, default)
+    return labels.at_rows(np.arange(n_queried), n_rows)
 
 
 # Most votes that are in memory at once
@@ -181,7 +181,7 @@ class LabelerState:
     """State of a labeler. All but the plan and the number of queries is private."""
 
     planned: LabelerPlan
-    n_asked: int
+    n_queried: int
     _private_key: bytes = field(repr=False)
     _private_digest: bytes = field(repr=False)
     _private_state: Any = field(repr=False)
@@ -243,7 +243,7 @@ def answer_queries(
     There is one answer per row, or fewer where no more queries are left.
     """
     mechanism, state = before.planned.mechanism, before._private_state
-    digest, n_asked = before._private_digest, before.n_asked
+    digest, n_queried = before._private_digest, before.n_queried
     answers: list[VoteAnswer] = []
     rows = X.iloc if hasattr(X, "iloc") else X
     # a query has no target
@@ -257,14 +257,14 @@ def answer_queries(
         for own in np.ascontiguousarray(votes.T):
             # [ensemble:key] of all queries and votes so far, and of the rows
             digest = sha256(digest + next(digests) + own.tobytes()).digest()
-            rng = keyed_generator(before._private_key, n_asked, digest.hex())
+            rng = keyed_generator(before._private_key, n_queried, digest.hex())
             state, answer = mechanism.step(state, own, rng)
             answers.append(answer)
-            n_asked += 1
+            n_queried += 1
             left = mechanism.remaining(state)
             if left.ended:
                 break
     after = replace(
-        before, n_asked=n_asked, _private_digest=digest, _private_state=state
+        before, n_queried=n_queried, _private_digest=digest, _private_state=state
     )
     return after, answers

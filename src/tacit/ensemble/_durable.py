@@ -35,7 +35,7 @@ __all__ = ["DurableLabeler"]
 TEACHERS = "teachers"
 # Answers per file; those after the last complete file are in the record
 ANSWERS_PER_FILE = 1000
-# What may differ when a labeler is gone on with: it changes no answer
+# Parameters that may differ after a restart, as they change no answer
 MAY_DIFFER = ("n_jobs", "verbose")
 
 # The fit is the first step, and each query is one
@@ -98,7 +98,7 @@ class DurableLabeler(LockedFolder):
     ...         first = durable.fit(X[100:], y[100:]).label(X[:3])
     ...     # another process resumes where this one stopped, without the rows
     ...     with DurableLabeler(labeler(), folder + "/ward") as durable:
-    ...         print(durable.n_asked, list(durable.labels) == list(first))
+    ...         print(durable.n_queried, list(durable.labels) == list(first))
     3 True
     """
 
@@ -117,7 +117,7 @@ class DurableLabeler(LockedFolder):
             raise TypeError(
                 f"labeler must be a PrivateLabeler, got {type(labeler).__name__}."
             )
-        if hasattr(labeler, "n_asked_"):
+        if hasattr(labeler, "n_queried_"):
             raise ValueError("labeler must not be fitted: its state is in the folder.")
         if labeler.teacher_folder is not None:
             raise ValueError(
@@ -138,10 +138,10 @@ class DurableLabeler(LockedFolder):
         return self.labeler.labels_
 
     @property
-    def n_asked(self) -> int:
+    def n_queried(self) -> int:
         """Number of queries whose answers are on disk."""
         shown = self._private_shown
-        return 0 if shown is None else shown.n_asked
+        return 0 if shown is None else shown.n_queried
 
     @property
     def is_fitted(self) -> bool:
@@ -269,7 +269,7 @@ class DurableLabeler(LockedFolder):
             self._write(state, [*self._model._answers, *answers])
 
     def _write(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
-        before = self.n_asked // ANSWERS_PER_FILE
+        before = self.n_queried // ANSWERS_PER_FILE
         for piece in range(before, len(answers) // ANSWERS_PER_FILE):
             # [ensemble:pieces] before the record that counts on them
             own = answers[piece * ANSWERS_PER_FILE : (piece + 1) * ANSWERS_PER_FILE]
@@ -278,7 +278,7 @@ class DurableLabeler(LockedFolder):
         self._write_record(
             self.identity,
             state._private_key,
-            n_steps=1 + state.n_asked,
+            n_steps=1 + state.n_queried,
             **self._facts(state.planned),
             **self._private_fit,
             digest=state._private_digest,
@@ -305,15 +305,15 @@ class DurableLabeler(LockedFolder):
             n_jobs=labeler.n_jobs,
             verbose=labeler.verbose,
         )
-        n_asked = found["n_steps"] - 1
-        answers = self._from_pieces(n_asked // ANSWERS_PER_FILE)
+        n_queried = found["n_steps"] - 1
+        answers = self._from_pieces(n_queried // ANSWERS_PER_FILE)
         with self._damage_rejected():
             answers += answers_of(found["answers"])
-            if len(answers) != n_asked:
+            if len(answers) != n_queried:
                 raise StateDamaged
             state = LabelerState(
                 planned,
-                n_asked,
+                n_queried,
                 self._private_key,
                 found["digest"],
                 found["state"],

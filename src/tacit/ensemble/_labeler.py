@@ -49,7 +49,7 @@ from tacit.privacy import Ledger, Neighbors
 
 __all__ = ["PrivateLabeler"]
 
-# What answers queries, which no copy has
+# Attributes needed to answer queries, which no copy has
 _NOT_COPIED = ("_private_labeler_state", "_holder")
 NOT_FITTED = "This PrivateLabeler is not fitted yet; call fit first."
 
@@ -116,7 +116,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         Public labels, of a classifier.
     labels_
         All answers so far, as `Labels`.
-    n_asked_
+    n_queried_
         Number of queries so far.
     n_teachers_
         Number of teachers.
@@ -370,7 +370,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
 
     def _show(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
         self._private_labeler_state = state
-        self.n_asked_ = state.n_asked
+        self.n_queried_ = state.n_queried
         self.remaining_ = state.remaining
         # another list, as copies may hold the one before
         self._answers = [*self._answers, *answers]
@@ -379,7 +379,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         """Return the state of the labeler, or raise where it cannot answer."""
         state: LabelerState | None = vars(self).get("_private_labeler_state")
         if state is None:
-            if hasattr(self, "n_asked_"):
+            if hasattr(self, "n_queried_"):
                 raise ValueError(
                     "This copy of a labeler contains the answers so far and cannot "
                     "give more; use the original, or keep labelers with DurableLabeler."

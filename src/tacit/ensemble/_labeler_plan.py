@@ -327,10 +327,10 @@ def plan_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
 def _query_limits(mechanism: VoteMechanism) -> str:
     """Return how many queries a mechanism answers, as an assumption."""
     names = ("n_queries", "max_refusals", "max_answers")
-    queries, refusals, answers = (getattr(mechanism, name, None) for name in names)
+    queries, withheld, answers = (getattr(mechanism, name, None) for name in names)
     limit = "any number of" if queries is None else f"up to {queries:,}"
-    if refusals is not None:
-        return f"{limit} questions, until refusal {refusals + 1:,}"
+    if withheld is not None:
+        return f"{limit} questions, until refusal {withheld + 1:,}"
     if answers is not None:
         return f"{limit} questions, of which {answers:,} are answered"
     return f"{limit} questions"
@@ -339,11 +339,7 @@ def _query_limits(mechanism: VoteMechanism) -> str:
 # For n_teachers="auto": fewest rows per teacher, of classifiers and of regressors, and
 # the error of numbers as a fraction of their range
 AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
-
-
 AUTO_ERROR = 0.03
-
-
 # Most teachers that are compared: more take long to plan for, and much longer to train
 MOST_TEACHERS = 10**6
 

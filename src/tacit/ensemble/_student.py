@@ -199,7 +199,7 @@ class PrivateStudent(BaseEstimator):
         with all_or_nothing(self):
             self._check_parameters()
             labeler, pool = self._inner(), as_rows(X_public)
-            check_is_fitted(labeler, "n_asked_")
+            check_is_fitted(labeler, "n_queried_")
             self._check_pool(labeler, pool)
             if labels is None:
                 self._dry_run(labeler, pool)

@@ -254,7 +254,7 @@ def command(
             ledger.require(planned.event, "tacit label", guarantee=planned.budget)
     with labeling.opened(labeler, positions, pool, ledger) as durable:
         students.check_same_student(output, force, durable.identity)
-        before = durable.n_asked
+        before = durable.n_queried
         with labelled(label):
             durable.fit(rows.X, rows.y, ids=rows.ids)
         answers = labeling.ask(durable, pool)
@@ -315,7 +315,7 @@ def _facts(
         "teachers": labeler.n_teachers_,
         "rows": len(pool.X),
         "asked_before": before,
-        "asked": durable.n_asked,
+        "asked": durable.n_queried,
         "answered": int(answers.answered.sum()),
         "ended": durable.remaining.ended,
         "privacy": labeler.privacy_.to_dict(),
