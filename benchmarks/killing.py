@@ -6,12 +6,26 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.tables import Results, arguments, markdown
 
 from tacit.cli import main as tacit
 from tacit.tables import Column, Schema
 
-__all__ = ["CODE", "ILL", "PAY", "ended", "forked", "put_schema", "started"]
+__all__ = [
+    "CODE",
+    "ILL",
+    "PAY",
+    "ended",
+    "forked",
+    "put_schema",
+    "run_cases",
+    "started",
+]
 
 # What a new interpreter runs
 CODE = "from tacit.cli import main; main()"
@@ -64,3 +78,22 @@ def ended(child: int, seconds: float = 0.0) -> int:
         time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def run_cases(
+    argv: Sequence[str] | None,
+    description: str | None,
+    results: Results,
+    cases: Callable[[bool], Sequence[Any]],
+    measured: Callable[[Path, Any], dict[str, Any]],
+    sound: Callable[[dict[str, Any]], bool],
+) -> None:
+    """Measure all cases; end with code 1 unless each row is sound."""
+    quick = arguments(argv, description).quick
+    rows = []
+    for case in cases(quick):
+        with TemporaryDirectory() as folder:
+            rows.append(measured(Path(folder), case))
+    print(markdown(rows))
+    results.save("kills", rows, quick=quick)
+    sys.exit(not all(map(sound, rows)))

@@ -30,60 +30,84 @@ def arguments(
     return parser.parse_args(argv)
 
 
-def save_rows(
-    folder: Path, name: str, rows: Iterable[Mapping[str, Any]], *, quick: bool
-) -> Path:
-    """Write rows with the same fields, in place of those of the last run.
-
-    Those of a quick run are marked, so that no page takes them for the whole.
-    """
-    rows = [{**row, "quick": "yes" if quick else None} for row in rows]
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}.csv"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def read_rows(folder: Path, name: str) -> list[dict[str, str]]:
-    """Return the rows that were written, as text; none where nothing was measured."""
-    path = folder / f"{name}.csv"
-    if not path.is_file():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def code_of(files: Iterable[Path]) -> str:
     """Return a digest of some files of code."""
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-class Log:
-    """Rows that reach a file one by one, so that a run can be stopped.
+@dataclass
+class Results:
+    """Tables of a package of benchmarks in its folder ``results``."""
 
-    Rows of the last run stay where ``holds`` is true of them.
-    """
+    folder: Path
 
-    def __init__(
+    @classmethod
+    def beside(cls, module: str) -> Results:
+        """Return the results of the package that a file is in."""
+        return cls(Path(module).resolve().parent / "results")
+
+    def save(
+        self, name: str, rows: Iterable[Mapping[str, Any]], *, quick: bool
+    ) -> Path:
+        """Write rows with the same fields, in place of those of the last run.
+
+        Those of a quick run are marked, so that no page takes them for the whole.
+        """
+        rows = [{**row, "quick": "yes" if quick else None} for row in rows]
+        self.folder.mkdir(exist_ok=True)
+        path = self.folder / f"{name}.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+
+    def read(self, name: str) -> list[dict[str, str]]:
+        """Return the rows that were written, as text; none if nothing was measured."""
+        path = self.folder / f"{name}.csv"
+        if not path.is_file():
+            return []
+        with path.open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    def measured(self, name: str, *, whole: bool) -> list[dict[str, str]]:
+        """Return the rows that were written, and end where there are none.
+
+        With ``whole`` those of a quick run will not do, as they are too small to be
+        shown.
+        """
+        rows, package = self.read(name), self.folder.parent.name
+        if not rows or (whole and any(row.get("quick") for row in rows)):
+            wrong = "of a quick run" if rows else "missing"
+            raise SystemExit(
+                f"benchmarks/{package}/results/{name}.csv is {wrong}: run "
+                f"python -m benchmarks.{package}.{name} first."
+            )
+        return rows
+
+    def log(
         self,
-        folder: Path,
         name: str,
         fields: Sequence[str],
         holds: Callable[[Mapping[str, str]], bool],
         *,
         quick: bool,
+    ) -> Log:
+        """Return a log whose rows of the last run stay where ``holds`` is true."""
+        mark = "yes" if quick else ""
+        rows = [row for row in self.read(name) if row["quick"] == mark and holds(row)]
+        self.folder.mkdir(exist_ok=True)
+        return Log(self.folder / f"{name}.csv", fields, rows, mark)
+
+
+class Log:
+    """Rows that reach a file one by one, so that a run can be stopped."""
+
+    def __init__(
+        self, path: Path, fields: Sequence[str], rows: list[dict[str, str]], mark: str
     ) -> None:
-        self._quick = "yes" if quick else ""
-        self.rows = [
-            row
-            for row in read_rows(folder, name)
-            if row["quick"] == self._quick and holds(row)
-        ]
-        folder.mkdir(exist_ok=True)
-        self._file = (folder / f"{name}.csv").open("w", newline="")
+        self._mark, self.rows = mark, rows
+        self._file = path.open("w", newline="")
         self._writer = csv.DictWriter(self._file, [*fields, "quick"], restval="")
         self._writer.writeheader()
         self._writer.writerows(self.rows)
@@ -94,7 +118,7 @@ class Log:
         text = {
             name: "" if value is None else str(value) for name, value in row.items()
         }
-        text["quick"] = self._quick
+        text["quick"] = self._mark
         self._writer.writerow(text)
         self._file.flush()
         self.rows.append(text)
@@ -107,21 +131,6 @@ class Log:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def measured_rows(folder: Path, name: str, *, whole: bool) -> list[dict[str, str]]:
-    """Return the rows that were written, and end where there are none.
-
-    With ``whole`` those of a quick run will not do, as they are too small to be shown.
-    """
-    rows, package = read_rows(folder, name), folder.parent.name
-    if not rows or (whole and any(row.get("quick") for row in rows)):
-        wrong = "of a quick run" if rows else "missing"
-        raise SystemExit(
-            f"benchmarks/{package}/results/{name}.csv is {wrong}: run "
-            f"python -m benchmarks.{package}.{name} first."
-        )
-    return rows
 
 
 def markdown(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -217,3 +226,19 @@ def rewrite(page: Path, lines: Sequence[str]) -> None:
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     page.write_text("\n".join([before + START, "", *lines, END]) + after)
+
+
+def print_report(
+    argv: Sequence[str] | None,
+    description: str | None,
+    page: Callable[..., Sequence[str]],
+    write: Callable[[Sequence[str]], None],
+) -> None:
+    """Print a page of tables, and write it to the documentation if asked."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--docs", action="store_true")
+    docs = parser.parse_args(argv).docs
+    lines = page(whole=docs)
+    print("\n".join(lines))
+    if docs:
+        write(lines)

@@ -8,7 +8,7 @@ def saving(report, common, rows, section_of_rows, folder, monkeypatch):
 
     ``rows`` are those of one section, and all others have the same line.
     """
-    monkeypatch.setattr(common, "RESULTS", folder)
+    monkeypatch.setattr(common.RESULTS, "folder", folder)
     monkeypatch.setattr(report, "PAGE", folder / "page.md")
     report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
 
@@ -16,6 +16,6 @@ def saving(report, common, rows, section_of_rows, folder, monkeypatch):
         for section in report.SECTIONS:
             own = section.name == section_of_rows
             some = rows if own else [{"size": 5, "error": 0.25}]
-            common.save(section.name, some, quick=quick)
+            common.RESULTS.save(section.name, some, quick=quick)
 
     return save

@@ -99,7 +99,9 @@ def test_the_seed_of_numpy_does_not_fix_the_noise():
 
 def test_workers_do_not_share_noise():
     model = regression(random_state=RandomState(0))
-    first, second = Parallel(n_jobs=2)(delayed(fitted)(model) for _ in range(2))
+    # forks, which share what is in memory, and start at once
+    workers = Parallel(n_jobs=2, backend="multiprocessing")
+    first, second = workers(delayed(fitted)(model) for _ in range(2))
     assert not np.array_equal(first, second)
 
 

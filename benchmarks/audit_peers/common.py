@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.client import ENVIRONMENTS, PeerFailed
-from benchmarks.tables import Log, arguments, code_of, markdown, measured_rows
+from benchmarks.tables import Results, arguments, code_of, markdown
 
-__all__ = ["LIBRARIES", "RESULTS", "answered", "arguments", "ask", "measured"]
+__all__ = ["LIBRARIES", "RESULTS", "answered", "arguments", "ask"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-RESULTS = HERE / "results"
+RESULTS = Results.beside(__file__)
 WORKERS = 4  # attacks at a time
 # The environment of each library; that of this one is the one that asks
 LIBRARIES = {
@@ -36,11 +36,6 @@ CODE = code_of(
         for file in sorted((ROOT / "src" / "tacit" / part).rglob("*.py"))
     ]
 )
-
-
-def measured(name: str, *, whole: bool) -> list[dict[str, str]]:
-    """Return the rows that a module wrote, of a whole run if that is asked."""
-    return measured_rows(RESULTS, name, whole=whole)
 
 
 def ask(library: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +87,7 @@ def answered(
     keys = [json.dumps(question, sort_keys=True) for question in questions]
     fields = ("library", *fields, "question", "code")
     holds = lambda row: row["code"] == CODE and row["question"] in keys  # noqa: E731
-    with Log(RESULTS, name, fields, holds, quick=quick) as log:
+    with RESULTS.log(name, fields, holds, quick=quick) as log:
         done = {row["question"] for row in log.rows}
         wanted = [key for key in keys if key not in done]
         # threads that wait for processes

@@ -6,12 +6,11 @@ the page in the guide.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
-from benchmarks.audit_peers.common import measured
+from benchmarks.audit_peers.common import RESULTS
 from benchmarks.audit_peers.settings import CONFIDENCE
-from benchmarks.tables import DOCS, Section, rewrite
+from benchmarks.tables import DOCS, Section, print_report, rewrite
 
 PAGE = DOCS / "trust/audit_others.md"
 HIDDEN = ("quick", "question", "code")
@@ -60,22 +59,20 @@ def page(*, whole: bool) -> list[str]:
     """Return everything that was measured, in Markdown."""
     lines: list[str] = []
     for section in SECTIONS:
-        rows = measured(section.name, whole=whole)
+        rows = RESULTS.measured(section.name, whole=whole)
         lines += section.lines(
             [{k: v for k, v in row.items() if k not in HIDDEN} for row in rows]
         )
     return lines
 
 
+def write(lines: Sequence[str]) -> None:
+    """Rewrite the page in the documentation."""
+    rewrite(PAGE, lines)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the tables, and write the page where that is asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true")
-    given = parser.parse_args(argv)
-    lines = page(whole=given.docs)
-    print("\n".join(lines))
-    if given.docs:
-        rewrite(PAGE, lines)
+    print_report(argv, __doc__, page, write)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from pathlib import Path
 from statistics import mean
 from time import perf_counter
 
-from benchmarks.ensemble.common import RESULTS, markdown, save
+from benchmarks.ensemble.common import RESULTS
 from benchmarks.ensemble.data import MAPPED, PLAIN, PROBLEMS, Problem
 from benchmarks.ensemble.learners import (
     alone_of,
@@ -53,7 +53,7 @@ from benchmarks.ensemble.replays import (
     students_of,
     told_of,
 )
-from benchmarks.tables import read_rows
+from benchmarks.tables import markdown
 from sklearn.exceptions import ConvergenceWarning
 
 import tacit
@@ -239,14 +239,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     sets = given.sets or (QUICK_SETS if quick else tuple(PROBLEMS))
     others = [
         row
-        for row in ([] if quick else read_rows(RESULTS, "accuracy"))
+        for row in ([] if quick else RESULTS.read("accuracy"))
         if row["dataset"] not in sets and (row.get("code"), row["quick"]) == (CODE, "")
     ]
     rows: list[dict] = []
 
     def keep(name: str, found: Iterable[dict]) -> None:
         rows.extend({**row, "code": CODE} for row in found)
-        save("accuracy", [*others, *rows], quick=quick)
+        RESULTS.save("accuracy", [*others, *rows], quick=quick)
         print(f"{name} after {perf_counter() - start:.0f} s", flush=True)
 
     for name in sets:

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from benchmarks.ensemble.common import arguments, markdown, save
-from benchmarks.tables import DOCS
+from benchmarks.ensemble.common import RESULTS
+from benchmarks.tables import DOCS, arguments, markdown
 from numpy.random import Generator
 
 from tacit.exceptions import PlanError
@@ -236,7 +236,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     quick = arguments(argv, __doc__).quick
     rows = list(measure(quick=quick))
-    save("factor", rows, quick=quick)
+    RESULTS.save("factor", rows, quick=quick)
     teachers = sorted({row["teachers"] for row in rows})
     print(f"{markdown(rows)}\n\n{markdown([break_even(n) for n in teachers])}")
 

@@ -18,19 +18,25 @@ is counted.
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.ensemble.common import arguments, markdown, save
-from benchmarks.killing import ILL, PAY, ended, forked, put_schema, started
+from benchmarks.ensemble.common import RESULTS
+from benchmarks.killing import (
+    ILL,
+    PAY,
+    ended,
+    forked,
+    put_schema,
+    run_cases,
+    started,
+)
 from pyarrow import csv, parquet
 
 from tacit._random import as_generator
@@ -217,14 +223,7 @@ def sound(row: dict[str, Any]) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    given = arguments(argv, __doc__)
-    rows = []
-    for case in cases(given.quick):
-        with TemporaryDirectory() as folder:
-            rows.append(measured(Path(folder), case))
-    print(markdown(rows))
-    save("kills", rows, quick=given.quick)
-    sys.exit(not all(map(sound, rows)))
+    run_cases(argv, __doc__, RESULTS, cases, measured, sound)
 
 
 if __name__ == "__main__":

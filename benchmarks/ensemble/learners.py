@@ -22,7 +22,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from tacit._random import secret_key
 from tacit.ensemble import PrivateLabeler, _chunks, _worker
 
-VOTES = RESULTS / "votes"
+VOTES = RESULTS.folder / "votes"
 TEACHER_SEED = 0
 # Rows of a teacher; trees learn nothing from fewer than sixty
 ROWS_PER_TEACHER = (30, 100, 400)

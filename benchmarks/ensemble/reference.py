@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import ceil, log, sqrt
 from typing import Any
 
-from benchmarks.ensemble.common import arguments, markdown, save
+from benchmarks.ensemble.common import RESULTS
+from benchmarks.tables import arguments, markdown
 
 from tacit.mechanisms._votes._base import distance_of_lead, published_distance
 from tacit.mechanisms._votes._plans import stable_votes
@@ -236,7 +237,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"\n{found[0]['part'].capitalize()}\n\n{markdown(shown)}")
         rows += found
     names = dict.fromkeys(name for row in rows for name in row)
-    save(
+    RESULTS.save(
         "reference",
         ({name: row.get(name) for name in names} for row in rows),
         quick=quick,

@@ -6,15 +6,14 @@ page of figures in the guide and its pictures.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from statistics import mean
 from typing import Any
 
 from benchmarks.ensemble import factor
-from benchmarks.ensemble.common import measured
+from benchmarks.ensemble.common import RESULTS
 from benchmarks.ensemble.replays import GROUPS
-from benchmarks.tables import DOCS, Section, markdown, rewrite, spread
+from benchmarks.tables import DOCS, Section, markdown, print_report, rewrite, spread
 
 PAGE, PICTURE = DOCS / "figures/ensemble.md", DOCS / "figures/ensemble.png"
 SUMMARY = DOCS / "use/any_learner.md"
@@ -92,7 +91,7 @@ def page(*, whole: bool) -> list[str]:
     """Return everything that was measured, in Markdown."""
     lines = []
     for section in SECTIONS:
-        rows = measured(section.name, whole=whole)
+        rows = RESULTS.measured(section.name, whole=whole)
         if section.name == "accuracy":
             rows = list(students([typed(row) for row in rows]))
         lines += section.lines(rows)
@@ -287,18 +286,17 @@ def draw(rows: list[Row]) -> None:
     figure.savefig(PICTURE, dpi=110)
 
 
+def write(lines: Sequence[str]) -> None:
+    """Rewrite the page in the documentation."""
+    rows = [typed(row) for row in RESULTS.measured("accuracy", whole=True)]
+    draw(rows)
+    factor.draw([typed(row) for row in RESULTS.measured("factor", whole=True)])
+    rewrite(PAGE, [*SHOWN, *lines])
+    rewrite(SUMMARY, [markdown(summary(rows)), ""])
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true")
-    given = parser.parse_args(argv)
-    lines = page(whole=given.docs)
-    print("\n".join(lines))
-    if given.docs:
-        rows = [typed(row) for row in measured("accuracy", whole=True)]
-        draw(rows)
-        factor.draw([typed(row) for row in measured("factor", whole=True)])
-        rewrite(PAGE, [*SHOWN, *lines])
-        rewrite(SUMMARY, [markdown(summary(rows)), ""])
+    print_report(argv, __doc__, page, write)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from benchmarks.ensemble.common import arguments, markdown, save
+from benchmarks.ensemble.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from numpy.typing import NDArray
@@ -171,7 +172,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         quick = arguments(argv, __doc__).quick
         rows = list(speed_rows(*((40, 1) if quick else (250, REPEATS))))
     print(markdown(rows))
-    save("speed", rows, quick=quick)
+    RESULTS.save("speed", rows, quick=quick)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,8 @@ def main() -> int:
     text = PAGE.read_text()
     before, rest = text.split(OPEN)
     _, after = rest.split(CLOSE)
-    block = f"\n{table(lines)}\n\n![Accuracy against epsilon](accuracy.png)\n\n"
+    picture = f"![Accuracy against epsilon](../figures/{PICTURE.name})"
+    block = f"\n{table(lines)}\n\n{picture}\n\n"
     PAGE.write_text(before + OPEN + block + CLOSE + after)
     plot(lines)
     return 0

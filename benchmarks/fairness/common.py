@@ -1,36 +1,15 @@
-"""Where the rows of the experiments on fairness go; see `benchmarks.tables`."""
+"""Where the rows of the experiments on fairness go, and the code they follow from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from benchmarks.tables import (
-    Log,
-    arguments,
-    code_of,
-    markdown,
-    measured_rows,
-    save_rows,
-    shown,
-)
+from benchmarks.tables import Results, code_of
 
 import tacit
 
-__all__ = [
-    "CODE",
-    "RESULTS",
-    "Log",
-    "arguments",
-    "markdown",
-    "measured",
-    "save",
-    "shown",
-]
-
 HERE, LIBRARY = Path(__file__).resolve().parent, Path(tacit.__file__).parent
-RESULTS = HERE / "results"
+RESULTS = Results.beside(__file__)
 
 
 def _files() -> list[Path]:
@@ -42,13 +21,3 @@ def _files() -> list[Path]:
 
 # All code that lines follow from, as it was when it was loaded
 CODE = code_of(_files())
-
-
-def save(name: str, rows: Iterable[Mapping[str, Any]], *, quick: bool) -> Path:
-    """Write the rows of a module, in place of those of its last run."""
-    return save_rows(RESULTS, name, rows, quick=quick)
-
-
-def measured(name: str, *, whole: bool) -> list[dict[str, str]]:
-    """Return the rows that a module wrote, of a whole run if that is asked."""
-    return measured_rows(RESULTS, name, whole=whole)

@@ -27,6 +27,7 @@ from benchmarks.fairness.models import (
     classical_scale,
     exact_scale,
 )
+from benchmarks.tables import arguments, markdown
 
 from tacit._random import as_generator
 from tacit.fairness import (
@@ -106,11 +107,11 @@ def lines(judge: Judge, fits: Fits) -> list[dict[str, Any]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Climb, print and save."""
-    quick = common.arguments(argv, __doc__).quick
+    quick = arguments(argv, __doc__).quick
     problem = load(SETS[0], quick=quick)
     rows = lines(Judge(problem), Fits(problem))
-    common.save("ladder", rows, quick=quick)
-    print(common.markdown(rows))
+    common.RESULTS.save("ladder", rows, quick=quick)
+    print(markdown(rows))
 
 
 if __name__ == "__main__":

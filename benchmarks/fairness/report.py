@@ -6,15 +6,14 @@ page of figures in the guide and its pictures.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.fairness.bounds import SHOWN
-from benchmarks.fairness.common import measured
+from benchmarks.fairness.common import RESULTS
 from benchmarks.fairness.models import RECIPES
-from benchmarks.tables import DOCS, Section, rewrite
+from benchmarks.tables import DOCS, Section, print_report, rewrite
 
 PAGE = DOCS / "figures/fairness.md"
 # A bound above this tells little about people
@@ -107,7 +106,7 @@ def page(*, whole: bool) -> list[str]:
     """Return everything that was measured, in Markdown."""
     lines = []
     for section in SECTIONS:
-        rows = measured(section.name, whole=whole)
+        rows = RESULTS.measured(section.name, whole=whole)
         if section.name == "sweeps":
             rows = list(thresholds(rows))
         for row in rows:
@@ -168,20 +167,18 @@ def draw_recipe(axes: Any, rows: list[dict[str, str]], sweep: str, recipe: str) 
                           label=f"100 models, {recipe}")  # fmt: skip
 
 
+def write(lines: Sequence[str]) -> None:
+    """Rewrite the page in the documentation."""
+    rows, shown = RESULTS.measured("sweeps", whole=True), []
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        draw(name, rows)
+        words = f"Bounds and changes on {name}, by rows and by epsilon"
+        shown += [f"![{words}]({picture(name).name})", ""]
+    rewrite(PAGE, [*shown, *lines])
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the tables, and write the page where that is asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true")
-    given = parser.parse_args(argv)
-    lines = page(whole=given.docs)
-    print("\n".join(lines))
-    if given.docs:
-        rows, shown = measured("sweeps", whole=True), []
-        for name in dict.fromkeys(row["dataset"] for row in rows):
-            draw(name, rows)
-            words = f"Bounds and changes on {name}, by rows and by epsilon"
-            shown += [f"![{words}]({picture(name).name})", ""]
-        rewrite(PAGE, [*shown, *lines])
+    print_report(argv, __doc__, page, write)
 
 
 if __name__ == "__main__":

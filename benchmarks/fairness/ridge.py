@@ -16,6 +16,7 @@ from benchmarks.fairness.bounds import Judge
 from benchmarks.fairness.data import SETS, load
 from benchmarks.fairness.models import N_MODELS, Fits
 from benchmarks.fairness.sweeps import QUICK_MODELS, outcomes
+from benchmarks.tables import arguments, markdown
 
 EPSILON = 1.0
 RIDGES = (1.0, 0.1, 0.01, 0.001, 0.0001)
@@ -48,10 +49,10 @@ def lines(name: str, *, quick: bool) -> Iterator[dict[str, Any]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Fit, bound, print and save."""
-    quick = common.arguments(argv, __doc__).quick
+    quick = arguments(argv, __doc__).quick
     rows = [row for name in SETS for row in lines(name, quick=quick)]
-    common.save("ridge", rows, quick=quick)
-    print(common.markdown(rows))
+    common.RESULTS.save("ridge", rows, quick=quick)
+    print(markdown(rows))
 
 
 if __name__ == "__main__":

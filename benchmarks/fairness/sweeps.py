@@ -23,6 +23,7 @@ from benchmarks.fairness.models import (
     Fits,
     Reference,
 )
+from benchmarks.tables import Log, arguments
 
 FIELDS = (
     "dataset",
@@ -116,7 +117,7 @@ def certified(
     }
 
 
-def measure(name: str, log: common.Log, *, quick: bool) -> None:
+def measure(name: str, log: Log, *, quick: bool) -> None:
     """Measure what the log does not have of one data set."""
     problem = load(name, quick=quick)
     judge, fits = Judge(problem), Fits(problem)
@@ -142,9 +143,8 @@ def measure(name: str, log: common.Log, *, quick: bool) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure all sets, and print where the bounds end."""
-    quick = common.arguments(argv, __doc__).quick
-    with common.Log(
-        common.RESULTS,
+    quick = arguments(argv, __doc__).quick
+    with common.RESULTS.log(
         "sweeps",
         FIELDS,
         lambda row: row["code"] == common.CODE,

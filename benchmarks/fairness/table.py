@@ -16,6 +16,7 @@ from benchmarks.fairness.bounds import SHOWN, Judge
 from benchmarks.fairness.data import SETS, load
 from benchmarks.fairness.models import FAILURE, RECIPES, Fits, Reference
 from benchmarks.fairness.sweeps import QUICK_MODELS, outcomes
+from benchmarks.tables import arguments, markdown
 
 EPSILON = 1.0
 # Mangold 2023, Table 6.1; its second set is not ours
@@ -77,10 +78,10 @@ def population(judge: Judge, reference: Reference) -> dict[str, float]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Bound, print and save."""
-    quick = common.arguments(argv, __doc__).quick
+    quick = arguments(argv, __doc__).quick
     rows = [row for name in SETS for row in lines(name, quick=quick)]
-    common.save("table", rows, quick=quick)
-    print(common.markdown(rows))
+    common.RESULTS.save("table", rows, quick=quick)
+    print(markdown(rows))
 
 
 if __name__ == "__main__":

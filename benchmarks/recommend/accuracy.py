@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.recommend import baselines
-from benchmarks.recommend.common import Log, code_of, markdown
+from benchmarks.recommend.common import RESULTS
 from benchmarks.recommend.data import (
     PROBLEMS,
     QUICK_SETS,
@@ -33,6 +33,7 @@ from benchmarks.recommend.data import (
     Problem,
     Split,
 )
+from benchmarks.tables import Log, code_of, markdown
 from numpy.typing import NDArray
 
 import tacit
@@ -291,7 +292,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     runs = given.runs or (QUICK_RUNS if quick else RUNS)
     among = cases(given.solvers or tuple(SOLVERS))
     current = {OPEN_CODE, PRIVATE_CODE}
-    with Log(
+    with RESULTS.log(
         "accuracy", FIELDS, lambda row: row["code"] in current, quick=quick
     ) as log:
         for name in sets:

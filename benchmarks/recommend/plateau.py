@@ -15,7 +15,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from benchmarks.recommend.common import RESULTS, arguments, markdown, save
+from benchmarks.recommend.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from numpy.typing import NDArray
 
 from tacit._random import as_generator
@@ -23,7 +24,7 @@ from tacit.privacy import Budget
 from tacit.recommend import FrankWolfeCompletion
 from tacit.recommend.ratings.table import RatingFacts, Ratings
 
-PICTURE = RESULTS / "plateau.png"
+PICTURE = RESULTS.folder / "plateau.png"
 STEPS = ("constant", "published", "standard")
 WORDS = {
     "constant": "1 / T",
@@ -145,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Walk, print, save and draw."""
     quick = arguments(argv, __doc__).quick
     rows = list(measure(quick=quick))
-    save("plateau", rows, quick=quick)
+    RESULTS.save("plateau", rows, quick=quick)
     draw(rows)
     print(markdown(rows))
 

@@ -14,8 +14,9 @@ from math import log, sqrt
 from typing import Any
 
 import numpy as np
-from benchmarks.recommend.common import arguments, markdown, save
+from benchmarks.recommend.common import RESULTS
 from benchmarks.recommend.plateau import constant_step, shrinkage
+from benchmarks.tables import arguments, markdown
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
@@ -178,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = arguments(argv, __doc__)
     found = list(rows(2000 if options.quick else PAIRS))
     print(markdown(found))
-    save("reference", found, quick=options.quick)
+    RESULTS.save("reference", found, quick=options.quick)
 
 
 if __name__ == "__main__":

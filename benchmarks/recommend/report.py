@@ -6,14 +6,13 @@ the page of figures in the guide and its picture.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from shutil import copyfile
 from statistics import mean
 
 from benchmarks.recommend import accuracy, plateau
-from benchmarks.recommend.common import measured
-from benchmarks.tables import DOCS, Section, rewrite
+from benchmarks.recommend.common import RESULTS
+from benchmarks.tables import DOCS, Section, print_report, rewrite
 
 PAGE, PICTURE = DOCS / "figures/recommend.md", DOCS / "figures/recommend.png"
 PLATEAU = DOCS / "figures/recommend_plateau.png"
@@ -66,7 +65,7 @@ def page(*, whole: bool) -> list[str]:
     """Return everything that was measured, in Markdown."""
     lines = []
     for section in SECTIONS:
-        rows = measured(section.name, whole=whole)
+        rows = RESULTS.measured(section.name, whole=whole)
         if section.name == "accuracy":
             rows = list(accuracy.table(rows))
         for row in rows:
@@ -121,17 +120,15 @@ def draw(rows: list[dict[str, str]]) -> None:
     figure.savefig(PICTURE, dpi=110)
 
 
+def write(lines: Sequence[str]) -> None:
+    """Rewrite the page in the documentation."""
+    draw(RESULTS.measured("accuracy", whole=True))
+    copyfile(plateau.PICTURE, PLATEAU)
+    rewrite(PAGE, [*SHOWN, *lines])
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the tables, and write the page where that is asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true")
-    given = parser.parse_args(argv)
-    lines = page(whole=given.docs)
-    print("\n".join(lines))
-    if given.docs:
-        draw(measured("accuracy", whole=True))
-        copyfile(plateau.PICTURE, PLATEAU)
-        rewrite(PAGE, [*SHOWN, *lines])
+    print_report(argv, __doc__, page, write)
 
 
 if __name__ == "__main__":

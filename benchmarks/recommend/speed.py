@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 from benchmarks.peers.client import ENVIRONMENTS, HERE
-from benchmarks.recommend.common import arguments, markdown, save
+from benchmarks.recommend.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
@@ -260,7 +261,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for n_users in QUICK_WHOLE_USERS if quick else WHOLE_USERS:
         rows += whole_rows(n_users)
     print(markdown(rows))
-    save("speed", rows, quick=quick)
+    RESULTS.save("speed", rows, quick=quick)
 
 
 if __name__ == "__main__":

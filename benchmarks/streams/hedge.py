@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from benchmarks.streams.common import arguments, markdown, save
+from benchmarks.streams.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import softmax
@@ -196,7 +197,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     exponents = range(8, 13, 2) if quick else range(8, 17, 2)
     rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 5))
     print(markdown(rows))
-    save("hedge", rows, quick=quick)
+    RESULTS.save("hedge", rows, quick=quick)
 
 
 if __name__ == "__main__":

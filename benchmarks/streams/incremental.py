@@ -22,7 +22,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from benchmarks.streams.common import arguments, markdown, save
+from benchmarks.streams.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -353,7 +354,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows += stream_study(part, "columns", by_columns, 2 if quick else 4, rng)
     print(markdown(rows))
     print(f"\n{process_time() - start:.0f} s of processor time.")
-    save("incremental", rows, quick=quick)
+    RESULTS.save("incremental", rows, quick=quick)
 
 
 if __name__ == "__main__":

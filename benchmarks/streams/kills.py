@@ -23,13 +23,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-from benchmarks.killing import CODE, ILL, PAY, ended, forked, put_schema, started
-from benchmarks.streams.common import arguments, markdown, save
+from benchmarks.killing import (
+    CODE,
+    ILL,
+    PAY,
+    ended,
+    forked,
+    put_schema,
+    run_cases,
+    started,
+)
+from benchmarks.streams.common import RESULTS
 
 from tacit._random import as_generator
 from tacit.cli import main as tacit
@@ -234,14 +242,7 @@ def sound(row: dict[str, Any]) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    given = arguments(argv, __doc__)
-    rows = []
-    for case in cases(given.quick):
-        with TemporaryDirectory() as folder:
-            rows.append(measured(Path(folder), case))
-    print(markdown(rows))
-    save("kills", rows, quick=given.quick)
-    sys.exit(not all(map(sound, rows)))
+    run_cases(argv, __doc__, RESULTS, cases, measured, sound)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ import sys
 import time
 
 import numpy as np
-from benchmarks.streams.common import arguments, markdown, save
+from benchmarks.streams.common import RESULTS
+from benchmarks.tables import arguments, markdown
 
 from tacit.mechanisms import as_generator
 from tacit.mechanisms.continual import (
@@ -211,7 +212,7 @@ def main(argv=None):
     print(f"Peak memory of the process: {peak:.2f} GiB.")
     fields = dict.fromkeys(k for rows in parts.values() for row in rows for k in row)
     rows = [{**dict.fromkeys(fields), **r} for rs in parts.values() for r in rs]
-    save("prefix", rows, quick=quick)
+    RESULTS.save("prefix", rows, quick=quick)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from benchmarks.streams.common import arguments, markdown, save
+from benchmarks.streams.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from river import linear_model, multiclass, preprocessing
 
 from tacit.datasets import load
@@ -172,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for width in data.widths:
             for epsilon in (*epsilons, WITHOUT):
                 note(data, width, "tacit", epsilon, privately)
-    save("real", rows, quick=options.quick)
+    RESULTS.save("real", rows, quick=options.quick)
     print()
     print(markdown(rows))
 

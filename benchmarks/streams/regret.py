@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.streams.common import arguments, markdown, save
+from benchmarks.streams.common import RESULTS
+from benchmarks.tables import arguments, markdown
 from scipy.special import expit
 from scipy.stats import t as student
 
@@ -304,7 +305,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     quick = arguments(argv, __doc__).quick
     extent = QUICK if quick else FULL
     rows = list(measure(extent))
-    save("regret", rows, quick=quick)
+    RESULTS.save("regret", rows, quick=quick)
     print(markdown(rows))
 
 

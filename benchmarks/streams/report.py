@@ -6,12 +6,11 @@ page of figures in the guide and its pictures.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 import numpy as np
-from benchmarks.streams.common import measured
-from benchmarks.tables import DOCS, Section, rewrite
+from benchmarks.streams.common import RESULTS
+from benchmarks.tables import DOCS, Section, print_report, rewrite
 
 from tacit.mechanisms import as_generator
 from tacit.mechanisms.continual import prefix_sums
@@ -89,7 +88,7 @@ def page(*, whole: bool) -> list[str]:
     return [
         line
         for section in SECTIONS
-        for line in section.lines(measured(section.name, whole=whole))
+        for line in section.lines(RESULTS.measured(section.name, whole=whole))
     ]
 
 
@@ -140,15 +139,14 @@ def largest_deviation(kind: str, horizon: int) -> float:
     return float(mechanism.std_at(at, 1))
 
 
+def write(lines: Sequence[str]) -> None:
+    """Rewrite the page in the documentation."""
+    draw()
+    rewrite(PAGE, lines)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true")
-    given = parser.parse_args(argv)
-    lines = page(whole=given.docs)
-    print("\n".join(lines))
-    if given.docs:
-        draw()
-        rewrite(PAGE, lines)
+    print_report(argv, __doc__, page, write)
 
 
 if __name__ == "__main__":

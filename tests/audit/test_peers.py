@@ -116,7 +116,7 @@ def test_a_missing_environment_is_told(monkeypatch, tmp_path):
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(common.RESULTS, "folder", tmp_path)
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
 
@@ -133,10 +133,8 @@ def test_answers_are_kept_and_not_asked_twice(results, monkeypatch):
     common.answered("chosen", questions[:1], ("at_least",), quick=False)
     common.answered("chosen", questions, ("at_least",), quick=False)
     assert asked == [("tacit", "a"), ("tacit", "b")]
-    assert [row["at_least"] for row in common.measured("chosen", whole=True)] == [
-        "2.5",
-        "2.5",
-    ]
+    rows = common.RESULTS.measured("chosen", whole=True)
+    assert [row["at_least"] for row in rows] == ["2.5", "2.5"]
 
 
 def test_the_page_shows_whole_runs_alone(results, monkeypatch, capsys):

@@ -160,6 +160,7 @@ def test_a_sweep_goes_on_where_it_stopped_unless_the_code_is_another(
     problem, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(sweeps, "load", lambda name, quick: problem)
+    monkeypatch.setattr(common.RESULTS, "folder", tmp_path)
 
     def run(code):
         monkeypatch.setattr(common, "CODE", code)
@@ -170,8 +171,8 @@ def test_a_sweep_goes_on_where_it_stopped_unless_the_code_is_another(
             "reference",
             lambda *given: asked.append(given[1:]) or reference(*given),
         )
-        with common.Log(
-            tmp_path, "sweeps", sweeps.FIELDS, lambda r: r["code"] == code, quick=True
+        with common.RESULTS.log(
+            "sweeps", sweeps.FIELDS, lambda r: r["code"] == code, quick=True
         ) as log:
             sweeps.measure("made", log, quick=True)
             n_rows = len(log.rows)

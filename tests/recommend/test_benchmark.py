@@ -23,10 +23,10 @@ def problem():
 
 @pytest.fixture
 def log(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(common.RESULTS, "folder", tmp_path)
 
     def opened(quick=False):
-        return common.Log(
+        return common.RESULTS.log(
             "accuracy", accuracy.FIELDS, lambda row: row["code"] == "now", quick=quick
         )
 

@@ -7,7 +7,7 @@ from benchmarks.streams import common, report
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(common.RESULTS, "folder", tmp_path)
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(report, "SECTIONS", (report.Section("a", "Title", "Words."),))
     monkeypatch.setattr(report, "draw", lambda: None)
@@ -15,7 +15,7 @@ def results(tmp_path, monkeypatch):
 
 
 def test_a_whole_run_goes_to_the_page(results, capsys):
-    common.save("a", [{"size": 5, "error": 0.25}], quick=False)
+    common.RESULTS.save("a", [{"size": 5, "error": 0.25}], quick=False)
     report.main(["--docs"])
     table = "| size | error |\n| --- | --- |\n| 5 | 0.25 |\n"
     assert table in capsys.readouterr().out
@@ -23,7 +23,7 @@ def test_a_whole_run_goes_to_the_page(results, capsys):
 
 
 def test_a_quick_run_is_printed_and_kept_off_the_page(results, capsys):
-    common.save("a", [{"size": 5, "error": 0.25}], quick=True)
+    common.RESULTS.save("a", [{"size": 5, "error": 0.25}], quick=True)
     report.main([])
     assert "| 5 | 0.25 | yes |" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="is of a quick run"):
