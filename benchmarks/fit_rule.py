@@ -34,14 +34,14 @@ from tacit.solvers import (
     frank_wolfe,
 )
 from tacit.solvers._base import INTERCEPT_FRACTION
-from tacit.solvers._descent import (
+from tacit.solvers._gradients.descent import (
     at_zero,
     capped_where_noisy,
     descent_rule,
     gradient_unit,
     noise_level,
 )
-from tacit.solvers._ridge_rules import ridge_rule
+from tacit.solvers._minimizers.ridge_rules import ridge_rule
 from tacit.solvers.output_perturbation import USUAL_MARGIN
 from tacit.solvers.preconditioned_gd import damping_rule
 

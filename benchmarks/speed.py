@@ -21,7 +21,7 @@ from tacit.linear_model import LogisticRegression
 from tacit.linear_model._base import guaranteed_budget
 from tacit.solvers import AMP, Problem
 from tacit.solvers._base import INTERCEPT_FRACTION
-from tacit.solvers._descent import capped_where_noisy
+from tacit.solvers._gradients.descent import capped_where_noisy
 
 
 def planned_ridge(epsilon, n_rows, n_features):

@@ -36,8 +36,8 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.solvers import CoordinateDescent, GreedyCoordinateDescent, Problem
-from tacit.solvers._columns import Columns, Updates, weights_after
-from tacit.solvers._greedy_descent import GreedyDescent
+from tacit.solvers._coordinates.columns import Columns, Updates, weights_after
+from tacit.solvers._coordinates.greedy_descent import GreedyDescent
 from tacit.solvers.noisy_sgd import Sampling, least_log_noise
 
 # Part of the squared Gaussian parameter that private smoothness constants are worth

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit._random import as_generator
 from tacit.linear_model import Lasso, SparseLogisticRegression
-from tacit.solvers._coordinate_rules import noise_fraction
+from tacit.solvers._coordinates.rules import noise_fraction
 
 N_TEST = 4000
 ROWS = (300, 2000, 10_000)

@@ -42,8 +42,8 @@ from tacit.data import RowBounds
 from tacit.datasets import load
 from tacit.privacy import Budget
 from tacit.solvers import Problem
-from tacit.solvers._columns import Columns, Updates
-from tacit.solvers._greedy_descent import GreedyDescent, KeptSums
+from tacit.solvers._coordinates.columns import Columns, Updates
+from tacit.solvers._coordinates.greedy_descent import GreedyDescent, KeptSums
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 
 COMPUTERS = range(1, 6)

@@ -36,7 +36,7 @@ from tacit._random import as_generator
 from tacit.convex import Logistic, Loss, Squared
 from tacit.datasets import load
 from tacit.mechanisms import DiscreteGaussian
-from tacit.solvers._columns import Columns, Updates
+from tacit.solvers._coordinates.columns import Columns, Updates
 
 PASSES = 50
 TINY = 1e-9  # penalty with which every weight moves
@@ -229,7 +229,7 @@ FIRST_CALL = """
 from time import perf_counter
 import numpy as np
 from tacit.convex import {loss}
-from tacit.solvers._columns import Columns, Updates, weights_after
+from tacit.solvers._coordinates.columns import Columns, Updates, weights_after
 X = np.ones((64, 4))
 if {packed}:
     from scipy import sparse

@@ -17,7 +17,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.solvers._base import INTERCEPT_FRACTION
-from tacit.solvers._descent import capped_where_noisy
+from tacit.solvers._gradients.descent import capped_where_noisy
 
 # half width of the rounded corner of the hinge: as published, and our default
 PUBLISHED_ROUNDING, ROUNDING = 0.1, 0.5

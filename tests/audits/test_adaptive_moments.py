@@ -15,7 +15,7 @@ from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveMoments, Problem
-from tacit.solvers._adaptive_plan import COUNT_WEIGHT
+from tacit.solvers._least_squares.adaptive_plan import COUNT_WEIGHT
 
 SHARED_CASES = Cases(audits="AdaptiveMoments")
 

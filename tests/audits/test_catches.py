@@ -26,7 +26,7 @@ from tacit.mechanisms import Gaussian, Laplace, NoisyMax
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, NoisyGD, OutputPerturbation, Problem, amp
-from tacit.solvers._minimum import certified_minimum
+from tacit.solvers._minimizers.minimum import certified_minimum
 from tacit.solvers.amp import AMPPlan
 
 SHARED_CASES = Cases(audits="Gaussian Laplace NoisyGD NoisyMax OutputPerturbation")

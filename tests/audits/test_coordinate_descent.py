@@ -20,7 +20,7 @@ from tacit.convex import Logistic
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import CoordinateDescent, Problem
-from tacit.solvers._columns import Columns
+from tacit.solvers._coordinates.columns import Columns
 
 SHARED_CASES = Cases(audits="CoordinateDescent")
 

@@ -37,7 +37,7 @@ from tacit.linear_model import (
 from tacit.privacy import Budget, Ledger
 from tacit.solvers import NoisyGD, Problem, Result
 from tacit.solvers._auto import auto_solver, named_solver, solver_names
-from tacit.solvers._descent import capped_where_noisy
+from tacit.solvers._gradients.descent import capped_where_noisy
 
 N, P = 200, 3
 Y_RANGE = (-2.0, 4.0)

@@ -28,7 +28,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers._quadratic import JointMoments, joint_sensitivity
+from tacit.solvers._least_squares.quadratic import JointMoments, joint_sensitivity
 from tacit.solvers.ada_ssp import AdaSSP, solve
 
 each_relation = pytest.mark.parametrize(

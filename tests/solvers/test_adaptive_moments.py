@@ -18,7 +18,7 @@ from tacit.exceptions import PlanError
 from tacit.linear_model import LinearRegression, Ridge
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveMoments, Problem
-from tacit.solvers._adaptive_views import (
+from tacit.solvers._least_squares.adaptive_views import (
     SPARSE,
     View,
     ViewMoments,

@@ -15,7 +15,10 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveRidge, Problem, QuadraticPerturbation
-from tacit.solvers._quadratic import gradient_sensitivity, least_squares_sums
+from tacit.solvers._least_squares.quadratic import (
+    gradient_sensitivity,
+    least_squares_sums,
+)
 from tacit.solvers.adaptive_ridge import EIGEN_UNITS, determinant_offset
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE

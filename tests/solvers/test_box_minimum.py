@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from tests.solvers.test_quadratic_perturbation import problem_of, rows_of
 
-import tacit.solvers._quadratic as quadratics
+import tacit.solvers._least_squares.quadratic as quadratics
 from tacit._random import as_generator
 from tacit.convex import Box, L2Ball
 from tacit.convex.objective import UNIT
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveRidge, QuadraticPerturbation
-from tacit.solvers._quadratic import Quadratic, minimum_in, minimum_in_box
+from tacit.solvers._least_squares.quadratic import Quadratic, minimum_in, minimum_in_box
 
 BOX = Box(-0.4, 0.6)
 

@@ -14,8 +14,12 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import NoisyGD, NoisySGD
 from tacit.solvers._base import Problem
-from tacit.solvers._descent import ClippedGradient
-from tacit.solvers._row_clip import CHUNK, RowClippedGradient, row_clip_sensitivity
+from tacit.solvers._gradients.descent import ClippedGradient
+from tacit.solvers._gradients.row_clip import (
+    CHUNK,
+    RowClippedGradient,
+    row_clip_sensitivity,
+)
 from tacit.solvers.noisy_gd import NoisyGDPlan
 from tacit.solvers.noisy_sgd import (
     NoisySGDPlan,

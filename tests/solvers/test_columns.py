@@ -10,8 +10,8 @@ from tacit._random import as_generator
 from tacit.convex import Huber, HuberizedHinge, Logistic, Softmax, Squared
 from tacit.exceptions import PlanError
 from tacit.mechanisms import DiscreteGaussian
-from tacit.solvers import _coordinate_kernels as kernels
-from tacit.solvers._columns import (
+from tacit.solvers._coordinates import kernels as kernels
+from tacit.solvers._coordinates.columns import (
     Columns,
     Updates,
     check_loss,

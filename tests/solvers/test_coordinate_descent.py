@@ -35,8 +35,8 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Composed, GaussianNoise, Ledger, Neighbors, Repeated
 from tacit.privacy.event_data import describe, restore
 from tacit.solvers import CoordinateDescent, Problem
-from tacit.solvers._columns import Columns
-from tacit.solvers._coordinate_rules import MOST_PASSES, coordinate_rule
+from tacit.solvers._coordinates.columns import Columns
+from tacit.solvers._coordinates.rules import MOST_PASSES, coordinate_rule
 from tacit.solvers.coordinate_descent import CoordinatePasses
 
 BOUNDS = RowBounds(norm="linf")

@@ -25,9 +25,9 @@ from tacit.convex import (
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
-from tacit.solvers import _entropy_minimum
 from tacit.solvers._base import Problem
-from tacit.solvers._entropy_minimum import entropy_minimum
+from tacit.solvers._minimizers import entropy_minimum as _entropy_minimum
+from tacit.solvers._minimizers.entropy_minimum import entropy_minimum
 from tacit.solvers._published import paper_samples
 from tacit.solvers.entropy_sampling import (
     EntropySampling,

@@ -42,9 +42,9 @@ from tacit.privacy import (
     Repeated,
 )
 from tacit.solvers import Problem
-from tacit.solvers._columns import Columns, weights_after
-from tacit.solvers._greedy_descent import GreedyDescent
-from tacit.solvers._greedy_plan import MARGIN, SETTLING, Scores, greedy_rule
+from tacit.solvers._coordinates.columns import Columns, weights_after
+from tacit.solvers._coordinates.greedy_descent import GreedyDescent
+from tacit.solvers._coordinates.greedy_plan import MARGIN, SETTLING, Scores, greedy_rule
 from tacit.solvers._published import greedy_epsilon
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit._random import as_generator
-from tacit.solvers._greedy_plan import MARGIN, REACH, RULES, TOP, Scores
+from tacit.solvers._coordinates.greedy_plan import MARGIN, REACH, RULES, TOP, Scores
 
 UNITS = 2**30
 PENALTIES = {

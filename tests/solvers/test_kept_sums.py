@@ -6,10 +6,10 @@ from scipy import sparse
 
 from tacit._random import as_generator
 from tacit.convex import Huber, HuberizedHinge, Logistic, Squared
-from tacit.solvers import _greedy_descent as module
-from tacit.solvers import _greedy_kernels as kernels
-from tacit.solvers._columns import Columns, Updates
-from tacit.solvers._greedy_descent import KeptSums
+from tacit.solvers._coordinates import greedy_descent as module
+from tacit.solvers._coordinates import greedy_kernels as kernels
+from tacit.solvers._coordinates.columns import Columns, Updates
+from tacit.solvers._coordinates.greedy_descent import KeptSums
 
 LOSSES = [Squared(), Huber(0.4), Logistic(), Logistic(0.7), HuberizedHinge(0.3)]
 UNITS, N, P = 2**30, 83, 7

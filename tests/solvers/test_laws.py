@@ -11,7 +11,7 @@ from tacit._random import as_generator
 from tacit.convex import Logistic
 from tacit.privacy import Budget, PureDP, calibrate
 from tacit.solvers import AMP, ObjectivePerturbation
-from tacit.solvers._noise_distributions import NoiseDistribution
+from tacit.solvers._minimizers.noise_distributions import NoiseDistribution
 
 
 def test_noise_laws_keep_their_stated_reach(seed):

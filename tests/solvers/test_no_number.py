@@ -10,7 +10,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Exponential, Gaussian
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import CoordinateDescent, GreedyCoordinateDescent, NoisyGD, Problem
-from tacit.solvers._coordinate_kernels import part
+from tacit.solvers._coordinates.kernels import part
 
 BUDGET = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
 

@@ -37,7 +37,7 @@ from tacit.privacy import (
 )
 from tacit.privacy.losses import PoissonLoss
 from tacit.solvers._base import Problem
-from tacit.solvers._descent import ClippedGradient
+from tacit.solvers._gradients.descent import ClippedGradient
 from tacit.solvers.noisy_gd import NoisyGD
 from tacit.solvers.noisy_sgd import (
     NoisySGD,

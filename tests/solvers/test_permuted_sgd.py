@@ -27,7 +27,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers._kernels import _projected
+from tacit.solvers._gradients.kernels import _projected
 from tacit.solvers.permuted_sgd import (
     PermutedSGD,
     PermutedSGDPlan,

@@ -35,7 +35,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import ApproxDP, Budget, Neighbors, PureDP
 from tacit.solvers import AMP, ObjectivePerturbation, Problem
-from tacit.solvers._ridge_rules import ridge_for_weights
+from tacit.solvers._minimizers.ridge_rules import ridge_for_weights
 from tacit.solvers.amp import AMPPlan, allowed
 from tacit.solvers.output_perturbation import OutputPerturbation
 

@@ -22,8 +22,11 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveRidge, Problem, QuadraticPerturbation
-from tacit.solvers._least_squares_risk import GUESS, RowGuess, expected_excess
-from tacit.solvers._quadratic import gradient_sensitivity, least_squares_sums
+from tacit.solvers._least_squares.quadratic import (
+    gradient_sensitivity,
+    least_squares_sums,
+)
+from tacit.solvers._least_squares.risk import GUESS, RowGuess, expected_excess
 
 SETS = [Box(-0.4, 0.6), L2Ball(0.7)]
 KINDS = [QuadraticPerturbation, AdaptiveRidge]

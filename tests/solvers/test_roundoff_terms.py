@@ -23,8 +23,8 @@ from tacit.solvers import (
     Problem,
 )
 from tacit.solvers._base import MOST_ROWS
-from tacit.solvers._descent import norm_clipped
-from tacit.solvers._row_clip import RowClippedGradient
+from tacit.solvers._gradients.descent import norm_clipped
+from tacit.solvers._gradients.row_clip import RowClippedGradient
 
 each_relation = pytest.mark.parametrize("neighbors", list(Neighbors))
 N_ROWS, P, X_NORM = 1000, 3, 2.0

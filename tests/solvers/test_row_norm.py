@@ -9,8 +9,8 @@ from tacit.convex import L1Ball, Logistic, Softmax
 from tacit.data import RowBounds
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, NoisyGD, OutputPerturbation, Problem
-from tacit.solvers._descent import gradient_sensitivity
-from tacit.solvers._row_clip import sum_sensitivity
+from tacit.solvers._gradients.descent import gradient_sensitivity
+from tacit.solvers._gradients.row_clip import sum_sensitivity
 from tacit.solvers.frank_wolfe import score_sensitivity
 from tacit.solvers.objective_perturbation import tilt_offset
 from tacit.solvers.permuted_sgd import PermutedSGD

@@ -17,8 +17,8 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.solvers import CoordinateDescent, Problem
-from tacit.solvers._columns import Columns
-from tacit.solvers._coordinate_rules import (
+from tacit.solvers._coordinates.columns import Columns
+from tacit.solvers._coordinates.rules import (
     ADDED,
     LEAST,
     MeanSquares,

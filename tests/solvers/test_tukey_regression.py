@@ -21,7 +21,7 @@ from tacit.mechanisms.nested import NestedExponential
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem, TukeyRegression
 from tacit.solvers._depth import depth_boxes, distance_to_unsafe, most_depth
-from tacit.solvers._kernels import ridge_weights
+from tacit.solvers._gradients.kernels import ridge_weights
 from tacit.solvers.tukey_regression import TukeyRegressionPlan, _model
 
 relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)

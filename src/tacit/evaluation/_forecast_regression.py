@@ -12,7 +12,7 @@ from tacit.data import RowBounds
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._auto import solvers_by_name
-from tacit.solvers._least_squares_risk import GUESS, RowGuess
+from tacit.solvers._least_squares.risk import GUESS, RowGuess
 
 __all__ = ["noise_at", "regression_risk", "rows_for_risk"]
 

@@ -40,7 +40,7 @@ from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import Problem
 from tacit.solvers._auto import named_solver, solver_names
 from tacit.solvers._base import WeightNoise, result_of, solver_fact
-from tacit.solvers._descent import capped_where_noisy
+from tacit.solvers._gradients.descent import capped_where_noisy
 
 __all__ = [
     "FittedFacts",

@@ -20,8 +20,8 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem, solver_fact
-from tacit.solvers._coordinate_rules import noise_fraction as coordinate_noise_fraction
-from tacit.solvers._descent import noise_fraction, noise_level
+from tacit.solvers._coordinates.rules import noise_fraction as coordinate_noise_fraction
+from tacit.solvers._gradients.descent import noise_fraction, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
 from tacit.solvers.adaptive_moments import MOST_VIEWED, AdaptiveMoments
 from tacit.solvers.amp import AMP

@@ -26,8 +26,12 @@ from tacit.solvers._base import (
     WeightNoise,
     require_delta,
 )
-from tacit.solvers._least_squares_risk import RowGuess, expected_excess
-from tacit.solvers._quadratic import JointMoments, in_ball, joint_sensitivity
+from tacit.solvers._least_squares.quadratic import (
+    JointMoments,
+    in_ball,
+    joint_sensitivity,
+)
+from tacit.solvers._least_squares.risk import RowGuess, expected_excess
 
 __all__ = ["AdaSSP", "AdaSSPPlan"]
 

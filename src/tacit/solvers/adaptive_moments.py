@@ -15,15 +15,15 @@ from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.solvers._adaptive_plan import (
+from tacit.solvers._base import Problem, Result, Solver, require_delta
+from tacit.solvers._least_squares.adaptive_plan import (
     CONSTANT,
     COUNT_WEIGHT,
     NORM_WEIGHT,
     AdaptiveMomentsPlan,
     crowd,
 )
-from tacit.solvers._adaptive_rounds import Rounds, final_weights
-from tacit.solvers._base import Problem, Result, Solver, require_delta
+from tacit.solvers._least_squares.adaptive_rounds import Rounds, final_weights
 
 __all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
 

@@ -19,15 +19,15 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._least_squares_risk import MIN_NOISE_FRACTION
-from tacit.solvers._noise_distributions import choose_distribution
-from tacit.solvers._quadratic import (
+from tacit.solvers._least_squares.quadratic import (
     gradient_sensitivity,
     in_ball,
     least_squares_sums,
     minimum_in,
     quadratic_of,
 )
+from tacit.solvers._least_squares.risk import MIN_NOISE_FRACTION
+from tacit.solvers._minimizers.noise_distributions import choose_distribution
 from tacit.solvers.amp import allowed
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbationPlan,

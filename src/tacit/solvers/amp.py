@@ -19,7 +19,7 @@ from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.noise import GRID, check_noise
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._base import Problem, Result, Solver, plan_assumptions
-from tacit.solvers._descent import gradient_unit
+from tacit.solvers._gradients.descent import gradient_unit
 from tacit.solvers._published import AMPSplit, check_saveable, check_width
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,

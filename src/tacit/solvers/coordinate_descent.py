@@ -24,8 +24,8 @@ from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import Problem, Result, Solver, plan_assumptions, require_delta
-from tacit.solvers._columns import Columns, Updates, weights_after
-from tacit.solvers._coordinate_rules import (
+from tacit.solvers._coordinates.columns import Columns, Updates, weights_after
+from tacit.solvers._coordinates.rules import (
     MOST_UPDATES,
     MeanSquares,
     check_smoothness,

@@ -16,7 +16,7 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._entropy_minimum import entropy_minimum
+from tacit.solvers._minimizers.entropy_minimum import entropy_minimum
 from tacit.solvers._published import check_accounting, paper_samples, paper_weight
 
 __all__ = ["EntropySampling", "EntropySamplingPlan"]

@@ -26,15 +26,9 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._columns import Columns
-from tacit.solvers._coordinate_rules import (
-    MeanSquares,
-    check_smoothness,
-    mean_squares,
-    reject_coordinate_penalty,
-)
-from tacit.solvers._greedy_descent import GreedyDescent
-from tacit.solvers._greedy_plan import (
+from tacit.solvers._coordinates.columns import Columns
+from tacit.solvers._coordinates.greedy_descent import GreedyDescent
+from tacit.solvers._coordinates.greedy_plan import (
     SELECTORS,
     STEP,
     GreedyCoordinateDescentPlan,
@@ -42,6 +36,12 @@ from tacit.solvers._greedy_plan import (
     greedy_rule,
     settling,
     split_noise,
+)
+from tacit.solvers._coordinates.rules import (
+    MeanSquares,
+    check_smoothness,
+    mean_squares,
+    reject_coordinate_penalty,
 )
 from tacit.solvers._published import check_accounting, check_saveable, greedy_epsilon
 

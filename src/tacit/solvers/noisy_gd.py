@@ -15,8 +15,8 @@ from tacit.mechanisms import Gaussian
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import Problem, Result, Solver, SolverPlan
-from tacit.solvers._descent import descend, descent_rule
-from tacit.solvers._row_clip import (
+from tacit.solvers._gradients.descent import descend, descent_rule
+from tacit.solvers._gradients.row_clip import (
     clipped_gradient,
     reach_of,
     sum_sensitivity,

@@ -34,14 +34,14 @@ from tacit.privacy import (
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers._base import Problem, Result, Solver, SolverPlan
-from tacit.solvers._descent import (
+from tacit.solvers._gradients.descent import (
     ClippedGradient,
     Descent,
     descend,
     descent_rule,
     norm_clipped,
 )
-from tacit.solvers._row_clip import (
+from tacit.solvers._gradients.row_clip import (
     RowClippedGradient,
     clipped_gradient,
     reach_of,
@@ -356,15 +356,15 @@ def _csr_sum(
     gradient: ClippedGradient, X: Any, targets: NDArray[Any], positions: Indices
 ) -> Array:
     """Read the rows where they lie: gathering them would cost more than the sums."""
-    from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
+    from tacit.solvers._gradients import kernels  # noqa: PLC0415 - numba is slow to load
 
     rows = (X.data, X.indices, X.indptr, positions)
-    margins = _kernels.gathered_margins(*rows, gradient.W)
+    margins = kernels.gathered_margins(*rows, gradient.W)
     derivatives = norm_clipped(
         gradient.loss.derivative(targets, margins), gradient.clip
     )
     total = np.zeros(gradient.W.shape)
-    _kernels.gathered_sum(*rows, derivatives, total)
+    kernels.gathered_sum(*rows, derivatives, total)
     return total
 
 

@@ -19,16 +19,22 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._minimum import (
+from tacit.solvers._minimizers.minimum import (
     certified_minimum,
     gradient_tolerance,
     largest_weights,
 )
-from tacit.solvers._noise_distributions import (
+from tacit.solvers._minimizers.noise_distributions import (
     NoiseDistribution,
     PlannedNoise,
     check_distribution,
     choose_distribution,
+)
+from tacit.solvers._minimizers.ridge_rules import (
+    cheap_ridge,
+    general_ridge_rule,
+    ridge_for_weights,
+    ridge_rule,
 )
 from tacit.solvers._published import (
     check_accounting,
@@ -36,12 +42,6 @@ from tacit.solvers._published import (
     check_width,
     objective_multiplier,
     objective_ridge,
-)
-from tacit.solvers._ridge_rules import (
-    cheap_ridge,
-    general_ridge_rule,
-    ridge_for_weights,
-    ridge_rule,
 )
 
 __all__ = ["ObjectivePerturbation", "ObjectivePerturbationPlan", "tilt_offset"]

@@ -21,9 +21,12 @@ from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
-from tacit.solvers._ridge_rules import ridge_for_weights
-from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
+from tacit.solvers._gradients.row_pass import ROW_PASS_SETS, RowPass
+from tacit.solvers._minimizers.noise_distributions import (
+    PlannedNoise,
+    choose_distribution,
+)
+from tacit.solvers._minimizers.ridge_rules import ridge_for_weights
 
 __all__ = ["OnlineToBatch", "OnlineToBatchPlan"]
 

@@ -15,14 +15,17 @@ from tacit.data import Rows
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem, Result, Solver, WeightNoise
-from tacit.solvers._minimum import (
+from tacit.solvers._minimizers.minimum import (
     certified_minimum,
     gradient_tolerance,
     largest_weights,
 )
-from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
+from tacit.solvers._minimizers.noise_distributions import (
+    PlannedNoise,
+    choose_distribution,
+)
+from tacit.solvers._minimizers.ridge_rules import ridge_for_weights
 from tacit.solvers._published import check_saveable, output_scale
-from tacit.solvers._ridge_rules import ridge_for_weights
 from tacit.solvers.objective_perturbation import (
     check_choices,
     check_regularizer,

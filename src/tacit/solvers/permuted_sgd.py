@@ -31,8 +31,11 @@ from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem, Result, Solver
-from tacit.solvers._descent import gradient_unit
-from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
+from tacit.solvers._gradients.descent import gradient_unit
+from tacit.solvers._minimizers.noise_distributions import (
+    PlannedNoise,
+    choose_distribution,
+)
 from tacit.solvers._published import check_accounting, check_saveable, paper_noise
 
 __all__ = ["PermutedSGD", "PermutedSGDPlan", "largest_influence"]
@@ -337,7 +340,7 @@ def _pass_over(
     plan: PermutedSGDPlan, X: Any, y: NDArray[Any], order: NDArray[np.intp]
 ) -> Callable[[Array, Array, Array], Array]:
     """Return what makes one pass, compiled for the losses that are known."""
-    from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
+    from tacit.solvers._gradients import kernels  # noqa: PLC0415 - numba is slow to load
 
     radius, known = plan.radius, _known(plan.problem.loss)
     if known is None:
@@ -350,7 +353,7 @@ def _pass_over(
 
         def csr_pass(W: Array, steps: Array, decays: Array) -> Array:
             rows = (data, X.indices, X.indptr, targets, order, plan.batch)
-            _kernels.permuted_csr(*rows, steps, decays, radius, *known, W)
+            kernels.permuted_csr(*rows, steps, decays, radius, *known, W)
             return W
 
         return csr_pass
@@ -359,7 +362,7 @@ def _pass_over(
     def dense_pass(W: Array, steps: Array, decays: Array) -> Array:
         V = np.ascontiguousarray(W.T)
         rows = (dense, targets, order, plan.batch)
-        _kernels.permuted_dense(*rows, steps, decays, radius, *known, V)
+        kernels.permuted_dense(*rows, steps, decays, radius, *known, V)
         return V.T
 
     return dense_pass
@@ -367,19 +370,19 @@ def _pass_over(
 
 def _known(loss: Loss) -> tuple[int, float] | None:
     """Return the kernel's number and shape of a loss, None for losses of others."""
-    from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
+    from tacit.solvers._gradients import kernels  # noqa: PLC0415 - numba is slow to load
 
     # a subclass may have another derivative
     if type(loss) is Logistic:
-        return _kernels.LOGISTIC, loss._knee
+        return kernels.LOGISTIC, loss._knee
     if type(loss) is HuberizedHinge:
-        return _kernels.HINGE, loss.h
+        return kernels.HINGE, loss.h
     if type(loss) is Huber:
-        return _kernels.HUBER, loss.threshold
+        return kernels.HUBER, loss.threshold
     if type(loss) is Squared:
-        return _kernels.HUBER, inf
+        return kernels.HUBER, inf
     if type(loss) is Softmax:
-        return _kernels.SOFTMAX, 0.0
+        return kernels.SOFTMAX, 0.0
     return None
 
 

@@ -27,7 +27,7 @@ from tacit.solvers._base import (
     WeightNoise,
     require_delta,
 )
-from tacit.solvers._descent import (
+from tacit.solvers._gradients.descent import (
     ClippedGradient,
     at_zero,
     clip_needed,

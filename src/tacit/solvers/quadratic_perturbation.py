@@ -18,21 +18,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._least_squares_risk import (
-    RowGuess,
-    expected_excess,
-    least_risk_ridge,
-    output_risk,
-    ridge_range,
-    rough_noise,
-)
-from tacit.solvers._noise_distributions import NoiseDistribution, choose_distribution
-from tacit.solvers._published import (
-    check_saveable,
-    objective_multiplier,
-    objective_ridge,
-)
-from tacit.solvers._quadratic import (
+from tacit.solvers._least_squares.quadratic import (
     check_problem,
     gradient_sensitivity,
     in_ball,
@@ -41,6 +27,23 @@ from tacit.solvers._quadratic import (
     minimum_in_box,
     quadratic_of,
     quadratic_tolerance,
+)
+from tacit.solvers._least_squares.risk import (
+    RowGuess,
+    expected_excess,
+    least_risk_ridge,
+    output_risk,
+    ridge_range,
+    rough_noise,
+)
+from tacit.solvers._minimizers.noise_distributions import (
+    NoiseDistribution,
+    choose_distribution,
+)
+from tacit.solvers._published import (
+    check_saveable,
+    objective_multiplier,
+    objective_ridge,
 )
 from tacit.solvers.amp import OUTPUT_RATIO, PURE_OUTPUT_RATIO, CoveredTilt, allowed
 from tacit.solvers.objective_perturbation import (

@@ -23,7 +23,7 @@ from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem, Result, Solver
-from tacit.solvers._noise_distributions import (
+from tacit.solvers._minimizers.noise_distributions import (
     PlannedNoise,
     check_distribution,
     choose_distribution,

@@ -302,7 +302,7 @@ def _split(budget: Budget) -> tuple[StableRelease, NestedExponential, float]:
 
 def _model(plan: TukeyRegressionPlan, X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
     """Return the weights of a block in whole cells, clipped to the box."""
-    from tacit.solvers._kernels import (  # noqa: PLC0415 - numba loads on first use
+    from tacit.solvers._gradients.kernels import (  # noqa: PLC0415 - numba loads on first use
         ridge_weights,
     )
 

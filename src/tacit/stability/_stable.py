@@ -18,7 +18,7 @@ from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._noise_distributions import NoiseDistribution
+from tacit.solvers._minimizers.noise_distributions import NoiseDistribution
 from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._rows import all_rows, isolated_call
 

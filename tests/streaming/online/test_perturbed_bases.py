@@ -28,7 +28,7 @@ from tacit.convex.implicit import implicit_step
 from tacit.data import RowBounds
 from tacit.privacy import Neighbors
 from tacit.solvers import Problem
-from tacit.solvers._row_pass import RowPass
+from tacit.solvers._gradients.row_pass import RowPass
 from tacit.streaming import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._iterates import IterateFacts

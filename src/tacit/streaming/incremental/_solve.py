@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
 from tacit.convex._protocols import is_set
-from tacit.solvers._quadratic import in_ball
+from tacit.solvers._least_squares.quadratic import in_ball
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
 from tacit.streaming.incremental._sets import WithConstant, absolute_width
 

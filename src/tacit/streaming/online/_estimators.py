@@ -17,7 +17,7 @@ from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax, Squared
 from tacit.convex.losses import has_residuals
 from tacit.privacy import Neighbors
 from tacit.solvers import Problem
-from tacit.solvers._descent import capped_where_noisy
+from tacit.solvers._gradients.descent import capped_where_noisy
 from tacit.streaming._linear import StreamClassifier, StreamRegressor
 from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream, StreamMethod, StreamTerms, is_method

@@ -22,7 +22,7 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
-from tacit.solvers._descent import (
+from tacit.solvers._gradients.descent import (
     ClippedGradient,
     clip_needed,
     gradient_sensitivity,

@@ -21,12 +21,12 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._base import LARGEST_MARGIN, MOST_ROWS
-from tacit.solvers._minimum import (
+from tacit.solvers._gradients.row_pass import ROW_PASS_SETS, RowPass
+from tacit.solvers._minimizers.minimum import (
     certified_minimum,
     gradient_tolerance,
     largest_weights,
 )
-from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
 from tacit.streaming._terms import StreamTerms
 
 __all__ = [

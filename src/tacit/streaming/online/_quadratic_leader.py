@@ -23,8 +23,8 @@ from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
-from tacit.solvers._descent import norm_clipped
-from tacit.solvers._quadratic import in_ball, joint_sensitivity
+from tacit.solvers._gradients.descent import norm_clipped
+from tacit.solvers._least_squares.quadratic import in_ball, joint_sensitivity
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._gradient_sums import (

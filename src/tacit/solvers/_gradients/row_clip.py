@@ -15,7 +15,11 @@ from tacit.convex import Loss
 from tacit.convex.objective import DERIVATIVE_UNITS, MOST_ADDITIONS, UNIT, norm_roundoff
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import LARGEST_MARGIN, Problem, require_delta
-from tacit.solvers._descent import ClippedGradient, clip_needed, gradient_sensitivity
+from tacit.solvers._gradients.descent import (
+    ClippedGradient,
+    clip_needed,
+    gradient_sensitivity,
+)
 
 __all__ = [
     "REACH",
@@ -96,12 +100,12 @@ class RowClippedGradient:
 
     def at(self, X: Any, y: NDArray[Any], positions: NDArray[np.intp]) -> Array:
         """Return the sum over some rows."""
-        from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
+        from tacit.solvers._gradients import kernels  # noqa: PLC0415 - numba is slow to load
 
         thin = sparse.issparse(X)
-        margins: Any = _kernels.gathered_margins if thin else _kernels.row_margins
-        lengths: Any = _kernels.gathered_norms if thin else _kernels.row_norms
-        add: Any = _kernels.gathered_sum if thin else _kernels.row_sum
+        margins: Any = kernels.gathered_margins if thin else kernels.row_margins
+        lengths: Any = kernels.gathered_norms if thin else kernels.row_norms
+        add: Any = kernels.gathered_sum if thin else kernels.row_sum
         stored = (X.data, X.indices, X.indptr) if thin else (_plain(X),)
         total = np.zeros(self.W.shape)
         for low in range(0, len(positions), CHUNK):

@@ -18,7 +18,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, DiscreteGaussian
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._columns import Columns, check_loss
+from tacit.solvers._coordinates.columns import Columns, check_loss
 
 __all__ = [
     "CoordinateRule",

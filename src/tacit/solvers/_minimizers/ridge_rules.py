@@ -11,7 +11,7 @@ from math import exp, expm1, inf, lgamma, sqrt
 from tacit.convex import Softmax
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers._descent import gradient_unit, noise_level
+from tacit.solvers._gradients.descent import gradient_unit, noise_level
 
 __all__ = ["cheap_ridge", "general_ridge_rule", "ridge_for_weights", "ridge_rule"]
 

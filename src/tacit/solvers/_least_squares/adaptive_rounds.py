@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tacit.data import Rows
 from tacit.privacy import Neighbors
-from tacit.solvers._adaptive_plan import (
+from tacit.solvers._base import Problem
+from tacit.solvers._least_squares.adaptive_plan import (
     CONSTANT,
     COUNT_WEIGHT,
     NORM_WEIGHT,
@@ -20,7 +21,7 @@ from tacit.solvers._adaptive_plan import (
     AdaptiveMomentsPlan,
     split,
 )
-from tacit.solvers._adaptive_views import (
+from tacit.solvers._least_squares.adaptive_views import (
     SPARSE,
     View,
     ViewMoments,
@@ -28,7 +29,6 @@ from tacit.solvers._adaptive_views import (
     ViewSums,
     believed,
 )
-from tacit.solvers._base import Problem
 
 __all__ = ["Center", "Found", "Frame", "Rounds", "final_weights"]
 

@@ -117,7 +117,7 @@ def check_loss(loss: Loss, solver: str) -> None:
 
 def _kind(loss: Loss) -> tuple[int, float]:
     """Return the kernel's name of a loss, and its one parameter."""
-    from tacit.solvers import _coordinate_kernels as kernels  # noqa: PLC0415
+    from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 
     check_loss(loss, "Coordinate descent")
     if isinstance(loss, Huber):
@@ -152,7 +152,7 @@ class Columns:
     """
 
     def __init__(self, X: Any, y: NDArray[Any], loss: Loss) -> None:
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         self._kind = _kind(loss)
         signs = np.asarray(y, dtype=np.float64)
@@ -179,7 +179,7 @@ class Columns:
 
     def state(self, w: Floats) -> Floats:
         """Return the states of all rows at these weights."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         t = self._private_start.copy()
         add: Any = kernels.state_sparse if self.is_sparse else kernels.state_dense
@@ -201,7 +201,7 @@ class Columns:
         Give ``noise`` to release each sum with it, or ``released`` to follow what was
         released before. Returns what was released and the private sums; ``w`` stays.
         """
-        from tacit.solvers import _coordinate_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 
         given = released if noise is None else noise
         if given is None or (noise is not None and released is not None):
@@ -227,7 +227,7 @@ class Columns:
 
     def derivatives(self, t: Floats) -> Floats:
         """Return the derivatives of all rows."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         out = np.empty_like(t)
         kernels.derivatives_of(t, *self._kind, out)
@@ -237,7 +237,7 @@ class Columns:
         self, t: Floats, updates: Updates, derivatives: Floats | None = None
     ) -> Integers:
         """Return all coordinate sums, at given derivatives if there are any."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         derivatives = self.derivatives(t) if derivatives is None else derivatives
         out = np.empty(self.n_features, dtype=np.int64)
@@ -253,7 +253,7 @@ class Columns:
 
     def square_sums(self, x_norm: float, units: int) -> Integers:
         """Return sums of ``(x_ij / x_norm)^2 * units``, in integers."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         A = self._private_A
         columns = np.split(A.data, A.indptr[1:-1]) if self.is_sparse else A
@@ -262,7 +262,7 @@ class Columns:
 
     def shift(self, j: int, delta: float, t: Floats) -> None:
         """Move the states as weight ``j`` grows by ``delta``, and nothing else."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         move: Any = kernels.shift_sparse if self.is_sparse else kernels.shift_dense
         move(*self._private_columns, j, delta, t)
@@ -277,7 +277,7 @@ def weight_after(
     w: float, j: int, released: int, updates: Updates, slower: float = 1.0
 ) -> float:
     """Return weight ``j`` after one update, by a step over ``slower``."""
-    from tacit.solvers import _coordinate_kernels as kernels  # noqa: PLC0415
+    from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 
     step, l1, l2, low, high = updates.lines[j].tolist()
     change = float(updates.back[j]) * released
@@ -312,7 +312,7 @@ def weights_after(
     average
         Whether to return the mean of the weights after each update instead.
     """
-    from tacit.solvers import _coordinate_kernels as kernels  # noqa: PLC0415
+    from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 
     new = np.array(w, dtype=np.float64)
     order, released = (np.asarray(a, dtype=np.int64) for a in (order, released))

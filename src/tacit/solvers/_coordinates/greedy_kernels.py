@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tacit.solvers._coordinate_kernels import (
+from tacit.solvers._coordinates.kernels import (
     HUBER,
     LOGISTIC,
     SQUARED,

@@ -30,8 +30,8 @@ from tacit.privacy import (
     Repeated,
 )
 from tacit.solvers._base import Problem, plan_assumptions
-from tacit.solvers._columns import Updates
-from tacit.solvers._coordinate_rules import MeanSquares, column_clips
+from tacit.solvers._coordinates.columns import Updates
+from tacit.solvers._coordinates.rules import MeanSquares, column_clips
 from tacit.solvers.frank_wolfe import root_spread
 
 __all__ = [
@@ -112,7 +112,7 @@ class Scores:
 
         Those that are ``out_of`` the choice have the lowest score there is.
         """
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         out_of = np.zeros(len(w), dtype=np.bool_) if out_of is None else out_of
         found = np.empty(len(at))

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.weighted import WeightedSampler
-from tacit.solvers._columns import Columns, Updates, weight_after
+from tacit.solvers._coordinates.columns import Columns, Updates, weight_after
 
 if TYPE_CHECKING:
-    from tacit.solvers._greedy_plan import GreedyCoordinateDescentPlan
+    from tacit.solvers._coordinates.greedy_plan import GreedyCoordinateDescentPlan
 
 __all__ = ["GreedyDescent", "KeptSums", "Visit"]
 
@@ -56,7 +56,7 @@ class KeptSums:
         watched: Integers,
         staleness: float = 0.0,
     ) -> None:
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
 
         self.updates, self.staleness = updates, float(staleness)
         self._kernels: Any = kernels

@@ -1,0 +1,1 @@
+"""Steps that private coordinate descents share."""

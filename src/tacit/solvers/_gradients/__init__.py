@@ -1,0 +1,1 @@
+"""Steps that private gradient descents share."""

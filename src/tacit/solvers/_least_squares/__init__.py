@@ -1,0 +1,1 @@
+"""Steps that solvers of private least squares share."""

@@ -1,0 +1,1 @@
+"""Steps that solvers share which release a perturbed minimizer."""
