@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.convex import L1, Box, ElasticNet, GroupL1, L1Ball, L2Ball, Simplex
-from tacit.convex.proximal import InBall, prox_jacobian, prox_roundoff, scaled
+from tacit.convex.proximal import InBall
 
 REGULARIZERS = [
     L1(0.5),
@@ -36,7 +36,7 @@ def test_rounding_of_the_proximal_map_is_bounded(r, scale, rng):
     U = scale * rng.standard_normal((50, 3))
     V = r.prox(U, 0.25)
     error = norm(exact_prox(r, U.astype(np.longdouble), np.longdouble(0.25)) - V)
-    bound = prox_roundoff(r, U, V)
+    bound = r.prox_roundoff(U, V)
     assert error <= bound
     assert bound <= 1e-12 * (scale + 1)
 
@@ -75,7 +75,7 @@ def exact_prox(r, U, step):
 def test_derivatives_of_the_proximal_map_match_differences(r, rng):
     U, D = rng.standard_normal((2, 6, 2))
     step, h = 0.03, 1e-7
-    moves, J = prox_jacobian(r, U, r.prox(U, step), step)
+    moves, J = r.prox_jacobian(U, r.prox(U, step), step)
     difference = (r.prox(U + h * D, step) - r.prox(U - h * D, step)).ravel() / (2 * h)
     assert np.allclose(difference[moves], J @ D.ravel()[moves], atol=1e-6)
     assert np.all(difference[~moves] == 0)
@@ -84,4 +84,4 @@ def test_derivatives_of_the_proximal_map_match_differences(r, rng):
 @pytest.mark.parametrize("r", REGULARIZERS, ids=repr)
 def test_a_scaled_regularizer_is_so_many_times_the_value(r, rng):
     W = r.prox(rng.standard_normal((4, 2)), 1.0)
-    assert np.isclose(scaled(r, 0.25).value(W), 0.25 * r.value(W))
+    assert np.isclose(r.scaled(0.25).value(W), 0.25 * r.value(W))

@@ -18,7 +18,7 @@ from tacit.convex import (
     Simplex,
 )
 from tacit.convex._protocols import is_set
-from tacit.convex.proximal import CERTIFIED
+from tacit.convex.proximal import is_certified
 from tacit.convex.regularizers import coordinate_parts, makes_zeros
 from tacit.exceptions import PlanError
 
@@ -164,7 +164,7 @@ def test_sets_and_makers_of_zeros_are_told_apart(regularizer, a_set, zeros):
     assert is_set(regularizer) == a_set
     assert makes_zeros(regularizer) == zeros
     known = isinstance(regularizer, Free | CoordinatePenalty | Entropy | NuclearBall)
-    assert isinstance(regularizer, CERTIFIED) != known
+    assert is_certified(regularizer) != known
 
 
 MIXED = CoordinatePenalty(

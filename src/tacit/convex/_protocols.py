@@ -1,12 +1,13 @@
 """Protocols of losses, regularizers and sets."""
 
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "Array",
+    "Certified",
     "ConvexSet",
     "Loss",
     "Polytope",
@@ -106,6 +107,39 @@ class ConvexSet(Regularizer, Protocol):
 def is_set(regularizer: Regularizer) -> TypeGuard[ConvexSet]:
     """Return whether a regularizer is the indicator of a set, not a penalty."""
     return hasattr(regularizer, "lmo")
+
+
+class Certified(Regularizer, Protocol):
+    """A regularizer with a bound on the rounding of its proximal map.
+
+    `minimize` certifies minima with it, and estimators take it as a penalty. What tends
+    to set weights to zero declares ``makes_zeros = True``.
+    """
+
+    def prox_roundoff(self, U: Array, V: Array) -> float:
+        """Return a bound on the distance of ``V = prox(U, step)`` from the exact point.
+
+        It holds for any step.
+        """
+        ...
+
+    def prox_jacobian(
+        self, U: Array, V: Array, step: float
+    ) -> tuple[NDArray[np.bool_], Array]:
+        """Return where ``V = prox(U, step)`` moves with U, and its derivative there.
+
+        The first is a mask of entries of ``U.ravel()``, the second a matrix over them.
+        At corners any one-sided derivative will do: it only serves to find a good step.
+        """
+        ...
+
+    def scaled(self, factor: float) -> Self:
+        """Return the regularizer times a positive factor."""
+        ...
+
+    def rescaled(self, unit: float) -> Self:
+        """Return it for weights divided by ``unit``, itself over the squared unit."""
+        ...
 
 
 class Polytope(Protocol):

@@ -6,7 +6,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from tacit.convex._protocols import Array, Regularizer
+from tacit.convex._protocols import Array, Certified
 from tacit.convex.certificate import (
     NEWTON_STEPS,
     Certificate,
@@ -16,7 +16,6 @@ from tacit.convex.certificate import (
     worth_reusing,
 )
 from tacit.convex.objective import UNIT, norm_roundoff
-from tacit.convex.proximal import prox_jacobian, prox_roundoff
 
 __all__ = [
     "Composite",
@@ -62,7 +61,7 @@ class Composite:
     """A smooth objective with its certificate, and the regularizer r."""
 
     smooth: Certificate
-    regularizer: Regularizer
+    regularizer: Certified
 
     def step(self, W: Array, G: Array, size: float) -> Step:
         """Return the proximal step from W along the gradient G."""
@@ -98,7 +97,7 @@ class Composite:
         pull = (step.U - step.V) / step.size
         R = pull + G
         norm = float(np.linalg.norm(R))
-        apart = prox_roundoff(self.regularizer, step.U, step.V)
+        apart = self.regularizer.prox_roundoff(step.U, step.V)
         roundoff += 4 * UNIT * (float(np.linalg.norm(pull)) + norm)
         roundoff += 1.01 * apart * (1 / step.size + most_curved + smooth.ridge)
         bound = norm_roundoff(norm, R.size) + roundoff
@@ -203,7 +202,8 @@ class _Model:
 
     def _newton(self, step: Step, F: Array) -> Array:
         """Return Newton's direction; zero if rounding made its system singular."""
-        moves, J = prox_jacobian(self.problem.regularizer, step.U, step.V, step.size)
+        regularizer = self.problem.regularizer
+        moves, J = regularizer.prox_jacobian(step.U, step.V, step.size)
         D = -F.ravel()
         rest = np.where(moves, 0.0, D)
         H = self.H[moves]
@@ -252,7 +252,7 @@ def accelerate(
 
 def newton_composite(
     certify: Certificate,
-    regularizer: Regularizer,
+    regularizer: Certified,
     W: Array,
     tolerance: float,
     chords: int,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.convex._protocols import Array, Regularizer
+from tacit.convex._protocols import Array, Certified
 from tacit.convex.certificate import Certificate, Minimum, NotCertified
 from tacit.convex.composite import (
     Composite,
@@ -80,7 +80,7 @@ class _Columns:
 
 def search_composite(
     certify: Certificate,
-    regularizer: Regularizer,
+    regularizer: Certified,
     W: Array,
     tolerance: float,
     most_dense: int,

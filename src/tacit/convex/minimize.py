@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize as scipy_minimize
 
 from tacit._validate import positive
-from tacit.convex._protocols import Array, Regularizer
+from tacit.convex._protocols import Array, Certified, Regularizer
 from tacit.convex.certificate import (
     NEWTON_STEPS,
     Certificate,
@@ -22,7 +22,7 @@ from tacit.convex.certificate import (
 from tacit.convex.composite import newton_composite
 from tacit.convex.large_scale import search_composite
 from tacit.convex.objective import Objective, norm_roundoff
-from tacit.convex.proximal import check_rounding_bound, scaled
+from tacit.convex.proximal import certified_names, is_certified
 from tacit.convex.sets import Free
 from tacit.data.rows import Rows
 
@@ -68,8 +68,8 @@ def minimize(
     start
         Weights to start from, zero by default. Must not depend on the rows.
     regularizer
-        Convex function r to add to the objective: L1, ElasticNet, GroupL1, or a set
-        to stay in: L2Ball, L1Ball, Box, Simplex.
+        Convex function r to add to the objective, or a set to stay in, with a stated
+        bound on the rounding of its proximal map.
 
     Notes
     -----
@@ -92,9 +92,10 @@ def minimize(
        composite functions", SIAM Journal on Optimization 24, 2014.
     """
     positive(tolerance=tolerance, x_norm=x_norm, ridge=objective.ridge)
-    smooth = isinstance(regularizer, Free)
-    if not smooth:
-        check_rounding_bound(regularizer)
+    penalty = regularizer if is_certified(regularizer) else None
+    if penalty is None and not isinstance(regularizer, Free):
+        names = ", ".join(certified_names())
+        raise ValueError(f"regularizer must be one of {names}, got {regularizer!r}.")
     certify = Certificate(objective, rows, x_norm, y_range)
     certify.check_possible(tolerance)
     p, k = rows.n_features, objective.loss.n_outputs
@@ -102,18 +103,18 @@ def minimize(
     if W.shape != (p, k):
         raise ValueError(f"start must have shape {(p, k)}, got {W.shape}.")
     if p * k > DENSE_SIZE:
-        if not smooth:
-            return search_composite(certify, regularizer, W, tolerance, DENSE_SIZE // 2)
+        if penalty is not None:
+            return search_composite(certify, penalty, W, tolerance, DENSE_SIZE // 2)
         W = _lbfgs(objective, rows, W, tolerance)
         newton = _ConjugateGradients(objective, rows, tolerance)
         return _descend(certify, W, tolerance, newton, chords=0)
     stride = min(WARM_STRIDE, rows.n_rows // (WARM_ROWS * p * k))
     if start is None and stride >= 4:
-        W = _warm_start(certify, W, stride, regularizer)
+        W = _warm_start(certify, W, stride, penalty)
     # a pass for the Hessian costs about this many passes for the gradient
     chords = min(8, max(1, p * k // 16))
-    if not smooth:
-        return newton_composite(certify, regularizer, W, tolerance, chords)
+    if penalty is not None:
+        return newton_composite(certify, penalty, W, tolerance, chords)
     return _descend(certify, W, tolerance, _Cholesky(objective, rows), chords)
 
 
@@ -264,7 +265,7 @@ def _lbfgs(objective: Objective, rows: Rows, W: Array, tolerance: float) -> Arra
 
 
 def _warm_start(
-    certify: Certificate, W: Array, stride: int, regularizer: Regularizer
+    certify: Certificate, W: Array, stride: int, penalty: Certified | None
 ) -> Array:
     """Return the minimizer over a subset of the rows, to its statistical precision."""
     whole = certify.objective
@@ -274,8 +275,8 @@ def _warm_start(
     thin = replace(certify, objective=objective, rows=rows)
     enough = 0.01 * certify.x_norm * sqrt(rows.n_rows)
     try:
-        if not isinstance(regularizer, Free):
-            light = scaled(regularizer, 1 / stride)
+        if penalty is not None:
+            light = penalty.scaled(1 / stride)
             return newton_composite(thin, light, W, enough, chords=1).W
         return _descend(thin, W, enough, _Cholesky(objective, rows), chords=1).W
     except NotCertified:  # only a start: zero serves as well

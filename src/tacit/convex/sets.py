@@ -5,14 +5,18 @@ it is also the parameter, as the L2, the L1 and the nuclear ball of radius r all
 exactly that norm.
 """
 
-from dataclasses import dataclass
-from math import inf, isfinite, log, pi, sqrt
+from dataclasses import dataclass, replace
+from math import fsum, inf, isfinite, log, pi, sqrt
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import svd
 
 from tacit._validate import at_least, plain, positive
 from tacit.convex._protocols import Array
+from tacit.convex.objective import UNIT
+from tacit.convex.rounding import exact_norm, face_jacobian, level_error
 
 __all__ = [
     "Box",
@@ -80,6 +84,9 @@ class Free:
     def prox_coordinate(self, value: float, step: float, j: int) -> float:
         return value
 
+    def rescaled(self, unit: float) -> Self:
+        return self
+
 
 @dataclass(frozen=True)
 class L2Ball:
@@ -128,6 +135,31 @@ class L2Ball:
     def width(self, dim: int, k: int = 1) -> float:
         return self.radius * normal_length(dim * k)
 
+    def prox_roundoff(self, U: Array, V: Array) -> float:
+        # V is U times a number, up to u in each entry, and so is the exact point,
+        # whose norm is the lesser of |U| and the radius: they are apart by the
+        # difference of their norms
+        goal = min(exact_norm(U), self.radius)
+        return abs(exact_norm(V) - goal) + 16 * UNIT * goal
+
+    def prox_jacobian(
+        self, U: Array, V: Array, step: float
+    ) -> tuple[NDArray[np.bool_], Array]:
+        u = U.ravel()
+        everywhere = np.ones(u.size, dtype=np.bool_)
+        norm = float(np.linalg.norm(u))
+        if norm <= self.radius:
+            return everywhere, np.eye(u.size)
+        unit = u / norm
+        flat = np.eye(u.size) - np.outer(unit, unit)
+        return everywhere, flat * (self.radius / norm)
+
+    def scaled(self, factor: float) -> Self:
+        return self
+
+    def rescaled(self, unit: float) -> Self:
+        return replace(self, radius=self.radius / unit)
+
 
 @dataclass(frozen=True)
 class L1Ball:
@@ -150,6 +182,7 @@ class L1Ball:
     """
 
     saved = True
+    makes_zeros = True
 
     radius: float = 1.0
 
@@ -191,6 +224,24 @@ class L1Ball:
         W.flat[entry] = -self.radius if sign else self.radius
         return W
 
+    def prox_roundoff(self, U: Array, V: Array) -> float:
+        sizes = np.abs(U).ravel()
+        goal = min(fsum(sizes.tolist()), self.radius)
+        return level_error(sizes, V, goal)
+
+    def prox_jacobian(
+        self, U: Array, V: Array, step: float
+    ) -> tuple[NDArray[np.bool_], Array]:
+        if np.abs(U).sum() <= self.radius:
+            return np.ones(U.size, dtype=np.bool_), np.eye(U.size)
+        return face_jacobian(V.ravel())
+
+    def scaled(self, factor: float) -> Self:
+        return self
+
+    def rescaled(self, unit: float) -> Self:
+        return replace(self, radius=self.radius / unit)
+
 
 @dataclass(frozen=True)
 class Simplex:
@@ -207,6 +258,7 @@ class Simplex:
     """
 
     saved = True
+    makes_zeros = True
 
     @property
     def radius(self) -> float:
@@ -238,6 +290,22 @@ class Simplex:
         W = np.zeros(shape)
         W.flat[index] = 1.0
         return W
+
+    def prox_roundoff(self, U: Array, V: Array) -> float:
+        return level_error(U.ravel(), V, 1.0)
+
+    def prox_jacobian(
+        self, U: Array, V: Array, step: float
+    ) -> tuple[NDArray[np.bool_], Array]:
+        return face_jacobian(V.ravel())
+
+    def scaled(self, factor: float) -> Self:
+        return self
+
+    def rescaled(self, unit: float) -> Self:
+        raise ValueError(
+            "penalty=Simplex() has no unit of the targets; use SimplexRegressor."
+        )
 
 
 @dataclass(frozen=True)
@@ -308,6 +376,22 @@ class Box:
 
     def width(self, dim: int, k: int = 1) -> float:
         return dim * k * (self.high - self.low) / sqrt(2 * pi)
+
+    def prox_roundoff(self, U: Array, V: Array) -> float:
+        return 0.0  # comparisons are exact
+
+    def prox_jacobian(
+        self, U: Array, V: Array, step: float
+    ) -> tuple[NDArray[np.bool_], Array]:
+        u = U.ravel()
+        inside = (u > self.low) & (u < self.high)
+        return inside, np.eye(int(np.count_nonzero(inside)))
+
+    def scaled(self, factor: float) -> Self:
+        return self
+
+    def rescaled(self, unit: float) -> Self:
+        return replace(self, low=self.low / unit, high=self.high / unit)
 
 
 @dataclass(frozen=True)

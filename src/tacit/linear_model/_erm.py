@@ -17,19 +17,8 @@ from tacit._execution import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
-from tacit.convex import (
-    L1,
-    Box,
-    ElasticNet,
-    Free,
-    GroupL1,
-    L1Ball,
-    L2Ball,
-    Loss,
-    Regularizer,
-    Simplex,
-)
-from tacit.convex.proximal import CERTIFIED
+from tacit.convex import Free, Loss, Regularizer, Simplex
+from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import FeatureBounds, RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.data.rows import is_on_disk, require_in_memory
@@ -52,7 +41,6 @@ __all__ = [
     "chosen_solver",
     "planned_fit",
     "private_erm",
-    "rescaled_penalty",
 ]
 
 
@@ -286,8 +274,8 @@ def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regular
     """Return the penalty of the problem, or refuse what no problem can have."""
     if penalty is None:
         return Free()
-    if not isinstance(penalty, CERTIFIED):
-        names = ", ".join(kind.__name__ for kind in CERTIFIED)
+    if not is_certified(penalty):
+        names = ", ".join(certified_names())
         raise ValueError(
             f"penalty must be None or one of {names} from tacit.convex, got "
             f"{type(penalty).__name__}."
@@ -297,28 +285,6 @@ def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regular
             "penalty=Simplex() leaves no room for an intercept; set "
             "fit_intercept=False."
         )
-    return penalty
-
-
-def rescaled_penalty(penalty: Regularizer, scale: float) -> Regularizer:
-    """Return the penalty of weights that were divided by ``scale``.
-
-    The sum of squared residuals was divided by its square, and so is the penalty:
-    nothing changes but the unit.
-    """
-    match penalty:
-        case L1() | GroupL1():
-            return replace(penalty, weight=penalty.weight / scale)
-        case ElasticNet():
-            return replace(penalty, l1=penalty.l1 / scale)
-        case L2Ball() | L1Ball():
-            return replace(penalty, radius=penalty.radius / scale)
-        case Box():
-            return replace(penalty, low=penalty.low / scale, high=penalty.high / scale)
-        case Simplex():
-            raise ValueError(
-                "penalty=Simplex() has no unit of the targets; use SimplexRegressor."
-            )
     return penalty
 
 

@@ -13,12 +13,7 @@ from tacit._validate import one_of
 from tacit.convex import Squared
 from tacit.convex._protocols import is_set
 from tacit.data import RowBounds
-from tacit.linear_model._erm import (
-    Setting,
-    bounds_in_words,
-    checked_penalty,
-    rescaled_penalty,
-)
+from tacit.linear_model._erm import Setting, bounds_in_words, checked_penalty
 from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin", "nonnegative"]
@@ -78,7 +73,7 @@ class PrivateRegressorMixin(RegressorMixin):
             bounds=bounds,
             intercept=intercept,
             ridge=self._ridge(),
-            regularizer=rescaled_penalty(penalty, scale),
+            regularizer=penalty.rescaled(scale),
             assumptions=(
                 bounds_in_words(bounds),
                 f"targets are cut to [{low:g}, {high:g}]",

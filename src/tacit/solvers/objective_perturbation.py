@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._release import release
 from tacit._validate import if_given, plain, positive
 from tacit.convex import Free, L2Ball, Objective
-from tacit.convex.proximal import CERTIFIED
+from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
@@ -80,8 +80,8 @@ def check_choices(
 def check_regularizer(problem: Problem) -> None:
     """Reject penalties that have no certified minimizer."""
     regularizer = problem.regularizer
-    if not isinstance(regularizer, (Free, *CERTIFIED)):
-        *names, last = (f"{kind.__name__}()" for kind in CERTIFIED)
+    if not (isinstance(regularizer, Free) or is_certified(regularizer)):
+        *names, last = (f"{name}()" for name in certified_names())
         raise PlanError(
             f"No minimum with {regularizer!r} can be certified; use a ridge, "
             f"{', '.join(names)} or {last}, or NoisyGD."

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from tacit.convex import Box, L2Ball, Squared
 from tacit.convex.objective import UNIT, chunks, norm_roundoff, second_moments
-from tacit.convex.proximal import prox_roundoff
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors
@@ -261,7 +260,7 @@ class Quadratic:
         R = pull + self.gradient(V)
         norm = float(np.linalg.norm(R))
         rounded = 4 * UNIT * (float(np.linalg.norm(pull)) + norm)
-        apart = prox_roundoff(within, U[:, None], V[:, None])
+        apart = within.prox_roundoff(U[:, None], V[:, None])
         rounded += 1.01 * apart * (2 * self.steepest + self.ridge)
         return V, norm_roundoff(norm, len(w)) + rounded + self.roundoff
 
