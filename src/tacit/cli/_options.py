@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-class Names(click.Choice):
+class Names(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2
     """Choice among names that are found when a command needs them."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:

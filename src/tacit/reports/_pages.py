@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -371,7 +372,7 @@ def _coefficient_charts(panels: Sequence[Panel]) -> dict[str, Any]:
             f"Largest coefficients: {panel.name}",
             "Dots are coefficients; bars, where drawn, their noise. The table below "
             "gives the figures.",
-            lambda width, panel=panel: _charts.coefficient_chart(panel.drawn, width),
+            partial(_charts.coefficient_chart, panel.drawn),
             (BETWEEN,) if several else BOTH,
         )
         for position, panel in enumerate(shown)
@@ -387,9 +388,7 @@ def _fairness_charts(tables: Sequence[GroupTable]) -> dict[str, Any]:
             f"Figures of groups: {table.notion}",
             "Dots are figures of the model; bars, where drawn, those without noise. "
             "The table below gives the figures.",
-            lambda width, table=table: _charts.coefficient_chart(
-                table.drawn, width, table.notion
-            ),
+            partial(_charts.coefficient_chart, table.drawn, title=table.notion),
         )
         for position, table in enumerate(tables)
     }
