@@ -1,4 +1,4 @@
-"""What the private linear models share."""
+"""Base of the private linear models."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ PATH_ARRAYS = ("path_features", "path_gradient", "path_deviation")
 class CoefficientNoise:
     """How much of each coefficient is noise, given the rows.
 
-    It is computed from what the fit released and from its plan, so it costs nothing. It
-    says how far another fit of the same rows would be off, not how far other rows of
-    the same kind would.
+    It follows from what the fit released and from its plan, so it costs no budget. It
+    measures how much another fit of the same rows would differ, not how much a fit of
+    other rows would.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class CoefficientNoise:
     how
         Where the numbers come from, and how good they are.
     law
-        Law of the noise in a coefficient: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
+        Distribution of the noise: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
     """
 
     coef: NDArray[np.float64]
@@ -71,16 +71,16 @@ class CoefficientNoise:
     law: str = "gaussian"
 
     def stds(self, level: float) -> float:
-        """Return how many deviations cover ``level`` of the noise, at least."""
+        """Return how many standard deviations cover ``level`` of the noise, or more."""
         if self.law == "gaussian":
             return float(ndtri((1 + level) / 2))
         if self.law == "laplace":
             return log(1 / (1 - level)) / sqrt(2)
-        return 1 / sqrt(1 - level)  # Chebyshev's bound, for every law
+        return 1 / sqrt(1 - level)  # Chebyshev's inequality, for any distribution
 
 
 class PrivateLinearModel(ExplicitSeed, BaseEstimator):
-    """Base of linear models: one path of a fit, and predictions of bounded rows.
+    """Base of linear models: fit, plan and margins of clipped rows.
 
     An estimator describes its problem in ``_setting``, from public facts and the labels
     alone. ``_solver_targets`` gives the targets of that problem, and ``_shaped`` brings
@@ -99,7 +99,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         ledger
             Account of the data set to charge; None opens one for this fit alone.
         **options
-            Rejected: there are no others, and no weights of rows.
+            Rejected; rows cannot have weights.
         """
         for name in options:
             weights = "; rows cannot have weights" if name == "sample_weight" else ""
@@ -218,7 +218,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         return self.bounds_.clip(X) @ self.coef_.T + self.intercept_
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that sparse rows are fine."""
+        """Return the tags, which accept sparse rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

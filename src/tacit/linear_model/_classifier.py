@@ -1,4 +1,4 @@
-"""What the private classifiers share."""
+"""Mixin of the private classifiers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
 
 
 class PrivateClassifierMixin(ClassifierMixin):
-    """Public classes, one margin for two of them, and the label of the largest."""
+    """Public classes, with one margin for two of them and one each for more."""
 
     def _solver_targets(self, y, setting):
         """Return labels -1 and 1 of two classes, or codes of more."""
@@ -68,7 +68,7 @@ class PrivateClassifierMixin(ClassifierMixin):
         return auto_norm(planned, n_features, is_sparse, budget)
 
     def _penalty(self, bounds):
-        """Return the penalty given, or the ball that bounded entries ask for."""
+        """Return the penalty given, or an L1 ball for bounded entries."""
         name = self.solver if isinstance(self.solver, str) else ""
         in_ball = name == "auto" or named_fact(name, "ball") is L1Ball
         if self.penalty is None and bounds.norm == "linf" and in_ball:

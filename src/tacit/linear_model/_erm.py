@@ -52,7 +52,7 @@ CHECKED_ROWS = 2**14
 
 @dataclass(frozen=True)
 class Setting:
-    """What an estimator asks for, from its parameters and the public labels alone.
+    """What an estimator wants, from its parameters and the public labels alone.
 
     ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
     are ranges to map to [-1, 1] first, and the bounds those after. ``labels`` are the
@@ -94,12 +94,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class PlannedFit:
-    """What a fit will do and what it will spend, before any row is read.
+    """Plan of a fit and what it spends, made before any row is read.
 
     Parameters
     ----------
     budget
-        What the fit promises.
+        Guarantee of the fit.
     problem
         Public facts that the plan was made from.
     solver
@@ -107,7 +107,7 @@ class PlannedFit:
     plan
         Its noise levels and steps.
     assumptions
-        What the promise rests on, in words.
+        Assumptions of the guarantee, in words.
     """
 
     budget: Budget
@@ -124,18 +124,18 @@ class PlannedFit:
 
 @dataclass(frozen=True, eq=False)
 class FittedFacts:
-    """How the weights of a fitted model came about, all of it public or released.
+    """How the weights of a fitted model were computed; public or released.
 
     Parameters
     ----------
     setting
-        What the estimator asked for.
+        What the estimator wanted.
     planned
-        What was done.
+        Plan that was run.
     noise
         How far noise moves the weights, where the solver knows.
     path
-        What each update released, where the solver tells.
+        What each update released, where the solver keeps it.
     """
 
     setting: Setting
@@ -187,8 +187,8 @@ def planned_fit(
             f"{type(chosen).__name__}, whose privacy rests on it, got "
             f"{expected_rows!r}."
         )
-    told = (*setting.assumptions, *getattr(plan, "assumptions", ()))
-    return PlannedFit(budget, problem, chosen, plan, told)
+    assumptions = (*setting.assumptions, *getattr(plan, "assumptions", ()))
+    return PlannedFit(budget, problem, chosen, plan, assumptions)
 
 
 def private_erm(
@@ -202,7 +202,7 @@ def private_erm(
     verbose: int,
     label: str,
 ) -> tuple[NDArray[np.float64], FittedFacts, PrivacyReport]:
-    """Refuse an overspend, check the values, charge, clip, run, report."""
+    """Check the budget, then the values; charge, clip, run and report."""
     if not isinstance(verbose, bool):
         at_least(0, verbose=verbose)
     if is_on_disk(X):
@@ -232,7 +232,7 @@ def private_erm(
 
 
 def _readable(X: Any, solver: Any) -> Any:
-    """Return rows of a file as a solver can read them, or refuse them."""
+    """Return rows of a file as the solver can read them, or raise."""
     needed = solver_fact(solver, "reads")
     if needed == "columns" and X.nbytes <= MOST_COPIED:
         return np.array(X)
@@ -253,7 +253,7 @@ def checked_features(X: Any) -> Any:
 
 
 def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
-    """Return the solver of this name, or the object itself; refuse what is neither."""
+    """Return the solver of this name, or the object itself."""
     if isinstance(solver, str):
         return named_solver(solver, problem, budget, noise)
     usable = hasattr(solver, "plan") and hasattr(solver, "run")
@@ -271,7 +271,7 @@ def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> 
 
 
 def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regularizer:
-    """Return the penalty of the problem, or refuse what no problem can have."""
+    """Return the penalty of the problem; no penalty for None."""
     if penalty is None:
         return Free()
     if not is_certified(penalty):
@@ -289,6 +289,8 @@ def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regular
 
 
 def bounds_in_words(bounds: RowBounds) -> str:
-    """Return what a report says of the bound on rows."""
-    size = "norm" if bounds.norm == "l2" else "largest entry"
-    return f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"
+    """Return the assumption of a report about the bound on rows."""
+    limit = f"{bounds.x_norm:g} (chosen without looking at the data)"
+    if bounds.norm == "l2":
+        return f"rows are clipped to L2 norm {limit}"
+    return f"entries are clipped to absolute value {limit}"

@@ -148,7 +148,7 @@ class GeneralizedLinearModel(PrivateLinearModel):
 
     @property
     def _task(self):
-        """The kind of estimator whose settings and predictions the loss calls for."""
+        """The mixin for the targets of the loss."""
         targets = getattr(self._given_loss(), "targets", None)
         if targets not in ("numbers", "labels", "codes"):
             raise ValueError(
@@ -196,7 +196,7 @@ class GeneralizedLinearModel(PrivateLinearModel):
 
     @available_if(lambda self: self._task is PrivateRegressorMixin)
     def target_unit(self):
-        """Return the target that counts as zero in the fit, and what counts as one."""
+        """Return the center and the scale that map targets to [-1, 1]."""
         return PrivateRegressorMixin.target_unit(self)
 
     @available_if(lambda self: self._task is PrivateClassifierMixin)

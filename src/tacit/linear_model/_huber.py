@@ -15,7 +15,7 @@ THRESHOLD_FRACTION = 0.15
 
 
 class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
-    """Linear regression that neither outliers nor curious readers get much out of.
+    """Differentially private regression with the Huber loss.
 
     The loss is half the squared residual up to a threshold and goes on in a straight
     line, which also bounds what a row can do and with it the noise.
@@ -25,24 +25,25 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy.
+        when they add or remove one. 0.0 gives pure privacy.
     threshold
         Residual at which the loss turns linear, in units of the targets. None for
         15 percent of the width of ``y_range``. It is a public number, not an estimate:
         the scale of the residuals is not fitted.
     alpha
         Least ridge penalty, for half the squared weights; the plan takes more when
-        privacy or accuracy ask for it.
+        privacy or accuracy need it.
     x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
-        prediction alike. It must not be read off the data.
+        Bound on the norm of a row, chosen without looking at the data. Longer rows are
+        clipped to it, at fit and at prediction alike.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry, as ``"frank_wolfe"`` needs.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     penalty
         None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
         `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball` and
@@ -71,23 +72,23 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights in units of the targets, for rows shortened to ``x_norm``.
+        Weights in units of the targets, for rows clipped to ``x_norm``.
     intercept_ : float
         Intercept.
     bounds_ : RowBounds
-        Bounds that rows are cut to, at fit and at prediction.
+        Bounds that rows are clipped to, at fit and at prediction.
     loss_ : Huber
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : CoefficientNoise or None
-        How much of each coefficient is noise, where the solver tells.
+        How much of each coefficient is noise, where the solver knows it.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
-    infinite values are refused before anything is charged.
+    infinite values are rejected before anything is charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
     rows, without noise and without a charge: fit it on public rows, see the sharp

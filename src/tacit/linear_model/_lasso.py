@@ -1,4 +1,4 @@
-"""Private least squares with few weights."""
+"""Private Lasso and elastic net."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SparseRegressorMixin(PrivateRegressorMixin):
         low, high = public_range(self.y_range)
         setting = self._setting_of(n_rows, n_features, is_sparse, loss=Squared())
         setting = replace(setting, center=self.target_unit()[0])
-        return setting.assuming(f"targets are cut to [{low:g}, {high:g}]")
+        return setting.assuming(f"targets are clipped to [{low:g}, {high:g}]")
 
     def _shaped(self, weights, intercepts):
         """Return weights and intercept in the units of targets and features."""
@@ -32,26 +32,26 @@ class SparseRegressorMixin(PrivateRegressorMixin):
         return self.target_unit()[1]
 
     def predict(self, X):
-        """Return the predicted target of each row, its entries cut to their ranges."""
+        """Return the predicted target of each row, clipped to ``feature_bounds``."""
         return self._scores(X)
 
 
 class Lasso(SparseRegressorMixin, SparseLinearModel):
-    """Least squares with few weights that do not tell on their rows.
+    """Differentially private Lasso.
 
     The objective is ``sum (y - x w - b)^2 / (2 n) + alpha |w|_1``, as in scikit-learn,
     in the units of targets and features. Features are mapped to [-1, 1] by their public
-    ranges inside, and weights come back. Privacy hides which features matter little:
-    those that are selected are a noisy answer like any other.
+    ranges inside, and weights come back. Which features get a weight is as noisy as the
+    weights.
 
     Parameters
     ----------
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy, which ``"gcd"`` and
+        when they add or remove one. 0.0 gives pure privacy, which ``"gcd"`` and
         ``"frank_wolfe"`` can give.
     alpha
         Factor of the sum of absolute weights, as in scikit-learn. The more of it, the
@@ -60,11 +60,12 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
         the highest; a tuple of two numbers, which is one pair for all features and is
-        refused where there are just two; or a dict from the names of columns to numbers
-        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
-        not be read off the data.
+        rejected where there are just two; or a dict from the names of columns to
+        numbers or pairs. Entries beyond are clipped to it, at fit and at prediction
+        alike. It must be chosen without looking at the data.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     fit_intercept
         Whether to fit an intercept, which is private and not penalized.
     solver
@@ -73,7 +74,7 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
         these, or ``"auto"``, which chooses one of the first two from public facts only,
         or `~tacit.solvers.AdaSSP` where noise is next to nothing.
     l1_radius
-        Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
+        Only for ``"frank_wolfe"``, which keeps weights in a ball instead of the
         penalty and does not use ``alpha``: largest sum of absolute weights times the
         half-widths of their ranges, in units of the targets. The intercept counts by
         its distance from the middle of ``y_range``.
@@ -103,17 +104,17 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
     sparse_coef_ : sparse array of shape (1, n_features)
         The same weights.
     selected_features_ : ndarray
-        Places of the features with a weight, in order. Which they are is noisy too.
+        Indices of the features with a weight, in order; noisy too.
     selected_names_ : ndarray
         Their names, where ``X`` had names.
     bounds_ : FeatureBounds
-        Ranges that entries are cut to, at fit and at prediction.
+        Ranges that entries are clipped to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized, of targets scaled to [-1, 1].
     path_ : SelectionPath or None
         What each step of ``"gcd"`` released; None for other solvers.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : None
         How far noise moves a weight is not known for these models.
 
@@ -121,7 +122,7 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing, the selection of
-    features included. Missing or infinite values are refused before anything is
+    features included. Missing or infinite values are rejected before anything is
     charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
@@ -186,7 +187,7 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
 
 
 class ElasticNet(SparseRegressorMixin, SparseLinearModel):
-    """Least squares with few and small weights that do not tell on their rows.
+    """Differentially private elastic net.
 
     The objective is ``sum (y - x w - b)^2 / (2 n) + alpha l1_ratio |w|_1 + alpha
     (1 - l1_ratio) |w|^2 / 2``, as in scikit-learn, in the units of targets and
@@ -198,9 +199,9 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy, which ``"gcd"`` and
+        when they add or remove one. 0.0 gives pure privacy, which ``"gcd"`` and
         ``"frank_wolfe"`` can give.
     alpha
         Factor of the penalty, as in scikit-learn.
@@ -211,11 +212,12 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
         the highest; a tuple of two numbers, which is one pair for all features and is
-        refused where there are just two; or a dict from the names of columns to numbers
-        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
-        not be read off the data.
+        rejected where there are just two; or a dict from the names of columns to
+        numbers or pairs. Entries beyond are clipped to it, at fit and at prediction
+        alike. It must be chosen without looking at the data.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     fit_intercept
         Whether to fit an intercept, which is private and not penalized.
     solver
@@ -224,7 +226,7 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
         these, or ``"auto"``, which chooses one of the first two from public facts only,
         or `~tacit.solvers.AdaSSP` where noise is next to nothing.
     l1_radius
-        Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
+        Only for ``"frank_wolfe"``, which keeps weights in a ball instead of the
         penalty and does not use ``alpha``: largest sum of absolute weights times the
         half-widths of their ranges, in units of the targets. The intercept counts by
         its distance from the middle of ``y_range``.
@@ -254,17 +256,17 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     sparse_coef_ : sparse array of shape (1, n_features)
         The same weights.
     selected_features_ : ndarray
-        Places of the features with a weight, in order. Which they are is noisy too.
+        Indices of the features with a weight, in order; noisy too.
     selected_names_ : ndarray
         Their names, where ``X`` had names.
     bounds_ : FeatureBounds
-        Ranges that entries are cut to, at fit and at prediction.
+        Ranges that entries are clipped to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized, of targets scaled to [-1, 1].
     path_ : SelectionPath or None
         What each step of ``"gcd"`` released; None for other solvers.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : None
         How far noise moves a weight is not known for these models.
 
@@ -272,7 +274,7 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing, the selection of
-    features included. Missing or infinite values are refused before anything is
+    features included. Missing or infinite values are rejected before anything is
     charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the

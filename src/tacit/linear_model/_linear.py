@@ -10,29 +10,30 @@ __all__ = ["LinearRegression", "Ridge"]
 
 
 class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
-    """Least squares that do not tell on their rows.
+    """Differentially private least squares.
 
     Targets are centered and scaled by their public range inside, and weights come back
-    in the units of the targets. ``"auto"`` first learns, with a part of the budget,
-    what part of their ranges features and targets fill, and counts rows beyond for
-    less. Predictions are cut to the range of the targets.
+    in the units of the targets. ``"auto"`` first spends a part of the budget on
+    estimating what part of their ranges features and targets fill, and gives rows
+    beyond it less weight. Predictions are clipped to the range of the targets.
 
     Parameters
     ----------
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy.
+        when they add or remove one. 0.0 gives pure privacy.
     x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
-        prediction alike. It must not be read off the data.
+        Bound on the norm of a row, chosen without looking at the data. Longer rows are
+        clipped to it, at fit and at prediction alike.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry, as ``"frank_wolfe"`` needs.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     penalty
         None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
         `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball` and
@@ -61,23 +62,23 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights in units of the targets, for rows shortened to ``x_norm``.
+        Weights in units of the targets, for rows clipped to ``x_norm``.
     intercept_ : float
         Intercept.
     bounds_ : RowBounds
-        Bounds that rows are cut to, at fit and at prediction.
+        Bounds that rows are clipped to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : CoefficientNoise or None
-        How much of each coefficient is noise, where the solver tells.
+        How much of each coefficient is noise, where the solver knows it.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
-    infinite values are refused before anything is charged.
+    infinite values are rejected before anything is charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
     rows, without noise and without a charge: fit it on public rows, see the sharp
@@ -137,33 +138,34 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
 
 
 class Ridge(PrivateRegressorMixin, PrivateLinearModel):
-    """Least squares with a ridge penalty that do not tell on their rows.
+    """Differentially private ridge regression.
 
     The objective is half of ``sum (y - x w)^2 + alpha |w|^2``, as in scikit-learn, with
     the weight of the constant feature inside the penalty. Targets are centered and
     scaled by their public range inside, and weights come back in the units of the
-    targets. ``"auto"`` first learns, with a part of the budget, what part of their
-    ranges features and targets fill, and counts rows beyond for less. Predictions are
-    cut to the range of the targets.
+    targets. ``"auto"`` first spends a part of the budget on estimating what part of
+    their ranges features and targets fill, and gives rows beyond it less weight.
+    Predictions are clipped to the range of the targets.
 
     Parameters
     ----------
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy.
+        when they add or remove one. 0.0 gives pure privacy.
     alpha
-        Least ridge penalty; the plan takes more when privacy or accuracy ask for it.
+        Least ridge penalty; the plan takes more when privacy or accuracy need it.
     x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
-        prediction alike. It must not be read off the data.
+        Bound on the norm of a row, chosen without looking at the data. Longer rows are
+        clipped to it, at fit and at prediction alike.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry, as ``"frank_wolfe"`` needs.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     penalty
         None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
         `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball` and
@@ -192,23 +194,23 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights in units of the targets, for rows shortened to ``x_norm``.
+        Weights in units of the targets, for rows clipped to ``x_norm``.
     intercept_ : float
         Intercept.
     bounds_ : RowBounds
-        Bounds that rows are cut to, at fit and at prediction.
+        Bounds that rows are clipped to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : CoefficientNoise or None
-        How much of each coefficient is noise, where the solver tells.
+        How much of each coefficient is noise, where the solver knows it.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
-    infinite values are refused before anything is charged.
+    infinite values are rejected before anything is charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
     rows, without noise and without a charge: fit it on public rows, see the sharp

@@ -13,7 +13,7 @@ __all__ = ["LogisticRegression"]
 
 
 class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
-    """Logistic regression that does not tell on its rows.
+    """Differentially private logistic regression.
 
     Two classes give one set of weights, more give a joint softmax or one set of weights
     each against the rest.
@@ -23,12 +23,12 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy.
+        when they add or remove one. 0.0 gives pure privacy.
     x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
-        prediction alike. It must not be read off the data.
+        Bound on the norm of a row, chosen without looking at the data. Longer rows are
+        clipped to it, at fit and at prediction alike.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
@@ -37,7 +37,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         small for them.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
-        The plan takes more when privacy or accuracy ask for it.
+        The plan takes more when privacy or accuracy need it.
     penalty
         None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
         `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball`,
@@ -75,23 +75,23 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     coef_ : ndarray of shape (1 or n_classes, n_features)
-        Weights, for rows shortened to ``x_norm``.
+        Weights, for rows clipped to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
     bounds_ : RowBounds
-        Bounds that rows are cut to, at fit and at prediction.
+        Bounds that rows are clipped to, at fit and at prediction.
     loss_ : Logistic, Softmax or OneVsRest
-        Loss that was minimized; its slope is capped when that saves noise.
+        Loss that was minimized; its derivative is capped when that saves noise.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : CoefficientNoise or None
-        How much of each coefficient is noise, where the solver tells.
+        How much of each coefficient is noise, where the solver knows it.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
-    infinite values and labels outside ``classes`` are refused before anything is
+    infinite values and labels outside ``classes`` are rejected before anything is
     charged.
 
     scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV`` and
@@ -109,7 +109,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     >>> model.privacy_.guarantee.epsilon
     1.0
 
-    A penalty is an object, and its unit that of the summed loss.
+    A penalty is an object, in units of the summed loss.
 
     >>> from tacit.convex import L1
     >>> few = LogisticRegression(4.0, penalty=L1(20.0), classes=range(10))

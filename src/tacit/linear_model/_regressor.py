@@ -1,4 +1,4 @@
-"""What the private regressors share."""
+"""Mixin of the private regressors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MAX_DERIVATIVE = 1e200
 
 
 class PrivateRegressorMixin(RegressorMixin):
-    """A public range of the targets, inside which the fit has its own unit."""
+    """Targets in a public range, scaled to [-1, 1] for the fit."""
 
     def _solver_targets(self, y, setting):
-        """Return targets cut to the range, in the unit of the fit."""
+        """Return targets clipped to the range, in the unit of the fit."""
         low, high = public_range(self.y_range)
         center, scale = self.target_unit()
         moved = (np.clip(numeric(y), low, high) - center) / scale
@@ -42,7 +42,7 @@ class PrivateRegressorMixin(RegressorMixin):
         return self.bound_norm
 
     def target_unit(self):
-        """Return the target that counts as zero in the fit, and what counts as one."""
+        """Return the center and the scale that map targets to [-1, 1]."""
         low, high = public_range(self.y_range)
         # without an intercept zero must stay zero
         center = low + (high - low) / 2 if self.fit_intercept else 0.0
@@ -50,7 +50,7 @@ class PrivateRegressorMixin(RegressorMixin):
 
     def _setting(self, n_rows, n_features, is_sparse, y=None):
         if y is not None:
-            numeric(y)  # before the plan, as bad targets are the simpler mistake
+            numeric(y)  # before the plan: an invalid y is the simpler error
         low, high = public_range(self.y_range)
         bounds = RowBounds(self.x_norm, self._bound_norm(), y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
@@ -76,27 +76,27 @@ class PrivateRegressorMixin(RegressorMixin):
             regularizer=penalty.rescaled(scale),
             assumptions=(
                 bounds_in_words(bounds),
-                f"targets are cut to [{low:g}, {high:g}]",
+                f"targets are clipped to [{low:g}, {high:g}]",
             ),
             center=center,
         )
 
     def predict(self, X):
-        """Return the predicted target of each row, shortened to ``x_norm``.
+        """Return the predicted target of each row, clipped to ``y_range``.
 
-        Predictions beyond ``y_range`` are cut to it, as no target is there.
+        Rows are clipped to ``x_norm``.
         """
         return np.clip(self._scores(X), *public_range(self.y_range))
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that a small budget on few rows predicts little."""
+        """Return the tags; on few rows a small budget predicts little."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
 
 
 def nonnegative(**named):
-    """Return the one number given by name, or refuse it if not finite and >= 0."""
+    """Return the one number given by name; it must be finite and >= 0."""
     ((name, value),) = named.items()
     real = isinstance(value, Real) and not isinstance(value, bool)
     if not (real and isfinite(value) and value >= 0):

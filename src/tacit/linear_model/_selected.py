@@ -26,32 +26,31 @@ __all__ = ["SparseLinearRegression"]
 
 
 class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
-    """Least squares on few columns, both the columns and the weights private.
+    """Differentially private least squares on privately selected columns.
 
-    A first part of the budget selects columns, the rest fits least squares to rows cut
-    to these columns. What was selected is public from then on, and as noisy as the
-    weights. Columns far more than rows are no problem: the second part knows nothing of
-    those that were not selected.
+    A first part of the budget selects columns, the rest fits least squares to these
+    columns. The selection is released, and as noisy as the weights. There may be far
+    more columns than rows: the second part does not read those that were not selected.
 
     Parameters
     ----------
     epsilon
         Privacy budget of one fit, for both parts together.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy, with weights in a ball.
+        when they add or remove one. 0.0 gives pure privacy, with weights in a ball.
     n_features_to_select
         Most columns that get a weight, public and required. With as many as there are,
-        or more, all are kept: nothing is selected and nothing spent on it.
+        or more, all are kept and the selection costs no budget.
     selector
         ``"peeling"``, ``"votes"``, ``"lasso"``, ``"exponential"``, an object of one of
         the selectors in `tacit.feature_selection`, or ``"auto"``, which is the first of
         these and always has an answer. An object keeps its own method and settings,
         but its budget, bounds, neighbors and number of columns are replaced by those of
-        this model. Of an answer with more columns the first are taken. It sees the
-        numbers that it would see alone, but for last digits; without an intercept zeros
-        stay zeros where it maps ranges to [-1, 1].
+        this model. If it selects more columns, the first are taken. It sees the same
+        numbers as by itself, up to rounding; without an intercept zeros stay zeros
+        where it maps ranges to [-1, 1].
     selection_share
         Part of epsilon that the selection gets, between 0 and 1. None for a rule of
         public facts; see the guide.
@@ -59,11 +58,12 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
         the highest; a tuple of two numbers, which is one pair for all features and is
-        refused where there are just two; or a dict from the names of columns to numbers
-        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
-        not be read off the data.
+        rejected where there are just two; or a dict from the names of columns to
+        numbers or pairs. Entries beyond are clipped to it, at fit and at prediction
+        alike. It must be chosen without looking at the data.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     fit_intercept
         Whether to fit an intercept, which is private.
     solver
@@ -75,7 +75,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
-        Public guess of the number of rows, which sets steps and shares and never
+        Public guess of the number of rows, which sets steps and fractions and never
         the privacy. None for the number of rows where it is public, and otherwise
         one over the root of delta.
     noise
@@ -90,8 +90,8 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     Attributes
     ----------
     selection_ : tuple of int or NoAnswer
-        Places of the selected columns, in order. Without an answer the model is an
-        intercept alone, a private mean paid from the second part of the budget.
+        Indices of the selected columns, in order. Without an answer the model is an
+        intercept alone, a private mean charged to the second part of the budget.
     coef_ : ndarray of shape (n_features,)
         Weights in the units of targets and features; zero for all other columns.
     intercept_ : float
@@ -99,22 +99,22 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     sparse_coef_ : sparse array of shape (1, n_features)
         The same weights.
     released_ : bool
-        Whether there is an answer. That there is none is a release too.
+        Whether there is an answer; its absence is a release too.
     selected_features_ : ndarray
-        Places of the selected columns, none without an answer.
+        Indices of the selected columns; empty without an answer.
     selected_names_ : ndarray
         Their names, where ``X`` had names.
     selection_spent_ : float or None
-        Epsilon that the selection alone spent, at the delta of the promise. None for
-        the model that a private search chose, which was paid for as a whole.
+        Epsilon that the selection alone spent, at the delta of the guarantee. None for
+        the model that a private search chose, which was charged as a whole.
     bounds_ : FeatureBounds
-        Ranges that entries are cut to, at fit and at prediction.
+        Ranges that entries are clipped to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized, of targets scaled to [-1, 1].
     path_ : None
-        Steps are not told.
+        Steps are not released.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions: one charge for both parts.
+        Guarantee, spend and assumptions: one charge for both parts.
     noise_ : None
         How far noise moves a weight that may be left out is not known.
 
@@ -123,7 +123,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: the
     charge is the composition of both parts, made before the first is run, and the
     second is private whatever columns it is given [1]_. Missing or infinite values are
-    refused before anything is charged.
+    rejected before anything is charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
     rows, without noise and without a charge: fit it on public rows, see the sharp
@@ -188,7 +188,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
 
     @property
     def selected_features_(self):
-        """Places of the selected columns, none without an answer."""
+        """Indices of the selected columns; empty without an answer."""
         return np.array(self.selection_ if self.released_ else (), dtype=np.int64)
 
     @property
@@ -199,7 +199,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
 
     @property
     def selection_spent_(self):
-        """Epsilon that the selection alone spent, at the delta of the promise."""
+        """Epsilon that the selection alone spent, at the delta of the guarantee."""
         check_is_fitted(self)
         if self.n_features_to_select >= self.n_features_in_:
             return 0.0
@@ -247,7 +247,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         return TwoStage(selector, self.solver, kept, share, self.noise, units)
 
     def _selector(self, kept):
-        """Return the selector, set as this model is."""
+        """Return the selector with the parameters of this model."""
         selector = self.selector
         if isinstance(selector, PrivateSelector):
             selector = clone(selector)
@@ -274,7 +274,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     def _weight_penalty(self, features, n_rows, with_constant):
         return Free()
 
-    def _refuse_solver(self):
+    def _check_solver(self):
         if isinstance(self.solver, str):
             one_of(second_stage_names(), solver=self.solver)
 
@@ -286,7 +286,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         return super()._setting(n_rows, n_features, is_sparse, y)
 
     def _rows(self, X):
-        """Return the rows in memory, as selectors need all at once."""
+        """Return the rows in memory, as selectors need them."""
         if not is_on_disk(X):
             return X
         if X.nbytes > MOST_COPIED:
@@ -294,7 +294,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         return np.array(X)
 
     def _keep(self, W, facts, report):
-        """Set which columns were selected, too."""
+        """Set the fitted attributes, and the selected columns."""
         PrivateLinearModel._keep(self, W, facts, report)
         self.selection_, self.path_ = facts.path, None
 

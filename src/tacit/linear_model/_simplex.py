@@ -15,7 +15,7 @@ __all__ = ["SimplexRegressor"]
 
 
 class SimplexRegressor(RegressorMixin, PrivateLinearModel):
-    """Regression on a weighted mean of the features, with private weights.
+    """Differentially private regression on a weighted mean of the features.
 
     Weights are nonnegative and sum to ``radius``: a portfolio, a mixture, an ensemble
     of other predictions. Rows are bounded entry by entry, so that noise hardly grows
@@ -26,16 +26,17 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy.
+        when they add or remove one. 0.0 gives pure privacy.
     radius
         Sum of the weights.
     x_max
-        Bound on the absolute value of an entry. Larger entries are cut to it, at fit
-        and at prediction alike. It must not be read off the data.
+        Bound on the absolute value of an entry, chosen without looking at the data.
+        Larger entries are clipped to it, at fit and at prediction alike.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
+        Lowest and highest target, public and required. Targets beyond are clipped to
+        it.
     solver
         ``"auto"``, another name from the guide to choosing a solver, or a solver
         object. ``"auto"`` chooses from public facts only.
@@ -57,23 +58,23 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights, for entries cut to ``x_max``.
+        Weights, for entries clipped to ``x_max``.
     intercept_ : float
         Zero.
     bounds_ : RowBounds
-        Bounds that rows are cut to, at fit and at prediction.
+        Bounds that rows are clipped to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : CoefficientNoise or None
-        How much of each coefficient is noise, where the solver tells.
+        How much of each coefficient is noise, where the solver knows it.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
-    infinite values are refused before anything is charged.
+    infinite values are rejected before anything is charged.
 
     scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
     rows, without noise and without a charge: fit it on public rows, see the sharp
@@ -144,16 +145,16 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
             regularizer=Simplex(),
             assumptions=(
                 bounds_in_words(bounds),
-                "targets are cut to [{:g}, {:g}]".format(*y_range),
+                "targets are clipped to [{:g}, {:g}]".format(*y_range),
             ),
         )
 
     def predict(self, X):
-        """Return the predicted target of each row, entries cut to ``x_max``."""
+        """Return the predicted target of each row, entries clipped to ``x_max``."""
         return self._scores(X)
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that not every target is a mean of features."""
+        """Return the tags; not every target is a mean of features."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

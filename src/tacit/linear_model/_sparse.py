@@ -1,4 +1,4 @@
-"""What the private models with few weights share."""
+"""Base of the private sparse models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacit.solvers._auto import named_fact, solvers_by_name
 
 __all__ = ["SelectionPath", "SparseLinearModel", "features_in_words"]
 
-# A factor of the penalty that no sum of slopes can reach: more changes nothing
+# Larger than any sum of derivatives: a larger penalty changes nothing
 MOST_PENALTY = 1e100
 # Coefficients with their noise are finite up to this many targets over features
 MAX_DERIVATIVE = 1e200
@@ -30,17 +30,17 @@ MAX_DERIVATIVE = 1e200
 class SelectionPath:
     """What each update of a greedy fit released, in the order of the updates.
 
-    A feature whose noisy gradients are many deviations large was surely not chosen for
-    its noise, which is not to say that it matters: correlated features, slopes that are
-    cut and an imbalanced target move gradients too. One that is within a few deviations
-    may have been. All of it is part of what the fit released, so looking costs nothing.
+    A feature whose noisy gradient is many times the standard deviation of its noise was
+    not chosen because of noise, though it need not matter: correlated features, clipped
+    derivatives and an imbalanced target move gradients too. A smaller gradient may be
+    noise. The fit released all of this, so it costs no budget.
 
     Parameters
     ----------
     features
-        Place of the feature that was moved; -1 for the intercept.
+        Index of the feature that was updated; -1 for the intercept.
     gradient
-        Derivative of the mean loss with noise, slopes cut, for features mapped to
+        Noisy mean of clipped derivatives of the loss, for features mapped to
         [-1, 1] and targets in units of half of ``y_range``.
     std
         Standard deviation of the noise in it.
@@ -63,7 +63,7 @@ class SelectionPath:
 
     @property
     def signal(self):
-        """Noisy gradients, each in units of its own deviation."""
+        """Noisy gradients, each over the standard deviation of its noise."""
         return self.gradient / self.std
 
     def __len__(self):
@@ -85,7 +85,7 @@ class SparseLinearModel(PrivateLinearModel):
 
     @property
     def selected_features_(self):
-        """Places of the features with a weight, in order."""
+        """Indices of the features with a weight, in order."""
         check_is_fitted(self)
         return np.flatnonzero(np.atleast_2d(self.coef_)[0])
 
@@ -106,12 +106,12 @@ class SparseLinearModel(PrivateLinearModel):
 
     def _setting_of(self, n_rows, n_features, is_sparse, *, loss, **targets):
         """Return the setting for this loss, features and targets in their units."""
-        self._refuse_solver()
+        self._check_solver()
         constant = self._intercept(RowBounds(1.0, "linf"))
         features = FeatureBounds.of(
             self.feature_bounds,
             columns_with_bounds(self, n_features),
-            # a middle that is moved to zero needs an intercept, and fills sparse rows
+            # centering needs an intercept, and makes sparse rows dense
             centered=constant is not None and not is_sparse,
             **targets,
         )
@@ -135,12 +135,12 @@ class SparseLinearModel(PrivateLinearModel):
         )
 
     def _keep(self, W, facts, report):
-        """Set the path that was released, too."""
+        """Set the fitted attributes, and the path that was released."""
         super()._keep(W, facts, report)
         path, problem = facts.path, facts.planned.problem
         self.path_ = None if path is None else SelectionPath.of(path, problem)
 
-    def _refuse_solver(self):
+    def _check_solver(self):
         solver = self.solver
         if solver != "auto" and not named_fact(solver, "makes_zeros"):
             usable = {n: k for n, k in solvers_by_name().items() if k.makes_zeros}
@@ -152,7 +152,7 @@ class SparseLinearModel(PrivateLinearModel):
             )
 
     def _in_ball(self):
-        """Return whether weights are kept in a ball in place of a penalty."""
+        """Return whether weights are kept in a ball instead of a penalty."""
         return named_fact(self.solver, "ball") is L1Ball
 
     def _weight_penalty(self, features, n_rows, with_constant) -> Regularizer:
@@ -181,7 +181,7 @@ class SparseLinearModel(PrivateLinearModel):
             np.full(len(half), 0.0 if self.positive else -np.inf),
             np.full(len(half), np.inf),
         ]
-        if with_constant:  # free, as in scikit-learn
+        if with_constant:  # not penalized, as in scikit-learn
             free = (0.0, 0.0, -np.inf, np.inf)
             parts = [np.append(*both) for both in zip(parts, free, strict=True)]
         return CoordinatePenalty(*parts)
@@ -226,13 +226,15 @@ class SparseLinearModel(PrivateLinearModel):
         return coef, float(intercepts[0] * scale - coef @ features.center)
 
     def _coefficient_noise(self):
-        """Return None: how far noise moves a weight that may be left out has no law."""
+        """Return None: the noise of a weight that may be left out is not known."""
         return None
 
 
 def features_in_words(features: FeatureBounds) -> str:
-    """Return what a report says of the ranges of features."""
+    """Return the assumption of a report about the ranges of features."""
     low, high = features.ends
     if len(set(features.low)) == len(set(features.high)) == 1:
-        return f"features are cut to [{low[0]:g}, {high[0]:g}], set without the data"
-    return "features are cut to a range each, set without the data"
+        limits = f"[{low[0]:g}, {high[0]:g}]"
+    else:
+        limits = "a range each"
+    return f"features are clipped to {limits} (chosen without looking at the data)"

@@ -1,4 +1,4 @@
-"""Private logistic regression with few weights."""
+"""Private sparse logistic regression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SparseLogisticRegression"]
 
 
 class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
-    """Logistic regression of two classes with few weights.
+    """Differentially private sparse logistic regression of two classes.
 
     The objective is ``sum log(1 + exp(-y (x w + b))) / n + alpha l1_ratio |w|_1 + alpha
     (1 - l1_ratio) |w|^2 / 2`` with labels -1 and 1, in the units of the features. In
@@ -26,9 +26,9 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy, which ``"gcd"`` and
+        when they add or remove one. 0.0 gives pure privacy, which ``"gcd"`` and
         ``"frank_wolfe"`` can give.
     alpha
         Factor of the penalty of the mean loss.
@@ -39,9 +39,9 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
         the highest; a tuple of two numbers, which is one pair for all features and is
-        refused where there are just two; or a dict from the names of columns to numbers
-        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
-        not be read off the data.
+        rejected where there are just two; or a dict from the names of columns to
+        numbers or pairs. Entries beyond are clipped to it, at fit and at prediction
+        alike. It must be chosen without looking at the data.
     fit_intercept
         Whether to fit an intercept, which is private and not penalized.
     classes
@@ -52,7 +52,7 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         `~tacit.solvers.GreedyCoordinateDescent`, ``"frank_wolfe"``, an object of one of
         these, or ``"auto"``, which chooses one of the first two from public facts only.
     l1_radius
-        Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
+        Only for ``"frank_wolfe"``, which keeps weights in a ball instead of the
         penalty and does not use ``alpha``: largest sum of absolute weights times the
         half-widths of their ranges, the intercept included.
     neighbors
@@ -81,17 +81,17 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
     sparse_coef_ : sparse array of shape (1, n_features)
         The same weights.
     selected_features_ : ndarray
-        Places of the features with a weight, in order. Which they are is noisy too.
+        Indices of the features with a weight, in order; noisy too.
     selected_names_ : ndarray
         Their names, where ``X`` had names.
     bounds_ : FeatureBounds
-        Ranges that entries are cut to, at fit and at prediction.
+        Ranges that entries are clipped to, at fit and at prediction.
     loss_ : Logistic
         Loss that was minimized.
     path_ : SelectionPath or None
         What each step of ``"gcd"`` released; None for other solvers.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : None
         How far noise moves a weight is not known for these models.
 
@@ -100,7 +100,7 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing, the selection of
     features included. Missing or infinite values and labels outside
-    ``classes`` are refused before anything is charged.
+    ``classes`` are rejected before anything is charged.
 
     scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV`` and
     ``StackingClassifier`` around this estimator fit a part of their own on the rows,
@@ -200,7 +200,7 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         return np.log(self.predict_proba(X))
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that there are two classes."""
+        """Return the tags of a binary classifier."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags

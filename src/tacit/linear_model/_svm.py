@@ -10,7 +10,7 @@ __all__ = ["LinearSVC"]
 
 
 class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
-    """Support vector classification that does not tell on its rows.
+    """Differentially private linear support vector classification.
 
     The hinge is rounded at its corner, as noise needs a smooth loss. Three classes or
     more are each set against the rest, in one fit whose noise is accounted for all
@@ -21,12 +21,12 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy.
+        when they add or remove one. 0.0 gives pure privacy.
     x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
-        prediction alike. It must not be read off the data.
+        Bound on the norm of a row, chosen without looking at the data. Longer rows are
+        clipped to it, at fit and at prediction alike.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
@@ -35,7 +35,7 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         small for them.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
-        The plan takes more when privacy or accuracy ask for it.
+        The plan takes more when privacy or accuracy need it.
     h
         Half-width of the part of the hinge that is rounded off, in units of the
         margin. Smaller is closer to the hinge and costs more noise.
@@ -72,23 +72,23 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     coef_ : ndarray of shape (1 or n_classes, n_features)
-        Weights, for rows shortened to ``x_norm``.
+        Weights, for rows clipped to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
     bounds_ : RowBounds
-        Bounds that rows are cut to, at fit and at prediction.
+        Bounds that rows are clipped to, at fit and at prediction.
     loss_ : HuberizedHinge or OneVsRest
         Loss that was minimized.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
     noise_ : CoefficientNoise or None
-        How much of each coefficient is noise, where the solver tells.
+        How much of each coefficient is noise, where the solver knows it.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
-    infinite values and labels outside ``classes`` are refused before anything is
+    infinite values and labels outside ``classes`` are rejected before anything is
     charged.
 
     scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV`` and

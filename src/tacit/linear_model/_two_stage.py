@@ -1,4 +1,4 @@
-"""Private columns first, then private least squares on these alone."""
+"""Private selection of columns, then private least squares on them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Selection = tuple[int, ...] | NoAnswer
 # In a ball of this size one column can move the prediction through the range of targets
 RADIUS = 1.0
 
-# Share of epsilon for the selection: where columns are as many as are selected, more of
-# it for every e-fold of them, and the most. By benchmarks/regression/fit_share.py
-SHARE = (0.4, 0.03, 0.65)
+# Fraction of epsilon for the selection: where all columns are selected, increase for
+# every e-fold of the columns, and maximum. By benchmarks/regression/fit_share.py
+SELECTION_FRACTION = (0.4, 0.03, 0.65)
 
 
 @dataclass(frozen=True, eq=False)
 class TwoStagePlan(PlainNumbers):
-    """How both stages are done and what they spend together, fixed without data.
+    """Plan of both stages and what they spend together, made without data.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class TwoStagePlan(PlainNumbers):
     share
         Part of epsilon that the selection gets.
     first
-        What the selection was planned for; None where all columns are kept.
+        Budget of the selection; None where all columns are kept.
     """
 
     problem: Problem
@@ -78,24 +78,24 @@ class TwoStagePlan(PlainNumbers):
     @property
     def assumptions(self) -> tuple[str, ...]:
         if self.selection is None:
-            told = [
-                f"all {self.n_selected} columns are kept, as no fewer were asked for"
+            first = [
+                f"all {self.n_selected} columns are kept, as no fewer were requested"
             ]
         else:
-            told = [*self.selection.assumptions]
-        return tuple(dict.fromkeys([*told, *self.regression.assumptions]))
+            first = [*self.selection.assumptions]
+        return tuple(dict.fromkeys([*first, *self.regression.assumptions]))
 
 
 @dataclass(frozen=True)
 class Units:
-    """How features and targets were mapped to [-1, 1]; public.
+    """Public maps of features and targets to [-1, 1].
 
     Parameters
     ----------
     features
         Ranges of the features.
     center, scale
-        The target that is zero, and what is one.
+        The target that is mapped to zero, and the unit.
     """
 
     features: FeatureBounds
@@ -109,7 +109,7 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class TwoStage(PlainNumbers):
-    """Select columns, then fit least squares to rows cut to these columns.
+    """Selection of columns, then least squares on these columns.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ class TwoStage(PlainNumbers):
     units: Units | None = None
 
     def plan(self, problem: Problem, budget: Budget) -> TwoStagePlan:
-        """Divide the budget so that both stages together fit it, and no less."""
+        """Divide the budget so that both stages together spend all of it."""
         n_columns = problem.n_columns
         kept = min(self.n_selected, n_columns)
         block = _block(problem, kept, self._wants_ball(budget))
         if kept == n_columns:
-            # that all columns are kept is public, and costs nothing
+            # that all columns are kept is public, and costs no budget
             solver = self._chosen(block, budget)
             return TwoStagePlan(
                 problem, block, None, solver, solver.plan(block, budget), 0.0
@@ -169,8 +169,8 @@ class TwoStage(PlainNumbers):
                 first,
             )
 
-        # [two-stage:calibrate] one number scales both, until their sum just fits. It is
-        # not far from one, and its fourth power keeps the search from going far
+        # [two-stage:calibrate] one number near 1 scales the noise of both until their
+        # sum fits; its fourth power keeps the search short
         level = calibrate(lambda power: planned(power**0.25).event, budget, rtol=4e-3)
         return planned(level**0.25)
 
@@ -202,7 +202,7 @@ class TwoStage(PlainNumbers):
         block = self._block_rows(plan, X, y, chosen)
         w = result_of(plan.solver, plan.regression, block, rng).coefficients
         W = np.zeros(problem.shape)
-        # what the columns of zeros got is dropped
+        # weights of the columns of zeros are dropped
         W[chosen] = w[: len(chosen)]
         if problem.constant is not None:
             W[-1] = w[-1] * constant / problem.constant
@@ -211,7 +211,7 @@ class TwoStage(PlainNumbers):
     def _block_rows(self, plan: TwoStagePlan, X: Any, y: Array, chosen: list[int]):
         """Return rows of the second stage, which are all that it sees."""
         n_selected = plan.n_selected
-        # [two-stage:pad] fewer columns than planned for are made up by columns of zeros
+        # [two-stage:pad] columns of zeros replace those that are missing
         columns = np.zeros((X.shape[0], n_selected))
         columns[:, : len(chosen)] = _dense(X[:, chosen])
         # [two-stage:clip] by a bound that depends on the number of columns alone
@@ -227,12 +227,12 @@ def second_stage_names() -> tuple[str, ...]:
 
 def planned_selection_fraction(n_columns: int, n_selected: int) -> float:
     """Return the part of epsilon for the selection, from public facts."""
-    least, derivative, most = SHARE
-    return min(most, least + derivative * log(n_columns / n_selected))
+    least, increase, most = SELECTION_FRACTION
+    return min(most, least + increase * log(n_columns / n_selected))
 
 
 def _parts(budget: Budget, share: float, noise: float) -> tuple[Budget, Budget]:
-    """Return what each stage is planned for, at this common noise."""
+    """Return the budget of each stage, at this common noise."""
     epsilon, delta = budget.epsilon / noise, budget.delta / 2
     return (
         replace(budget, epsilon=share * epsilon, delta=delta),
@@ -257,7 +257,7 @@ def _block(problem: Problem, n_selected: int, in_ball: bool) -> Problem:
 
 
 def _reach(n_columns: int) -> float:
-    """Return the length of the longest row of columns from -1 to 1, rounded up."""
+    """Return the largest norm of a row of columns from -1 to 1, rounded up."""
     return nextafter(sqrt(n_columns), inf)
 
 
