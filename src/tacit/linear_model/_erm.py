@@ -290,7 +290,5 @@ def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regular
 
 def bounds_in_words(bounds: RowBounds) -> str:
     """Return the assumption of a report about the bound on rows."""
-    limit = f"{bounds.x_norm:g} (chosen without looking at the data)"
-    if bounds.norm == "l2":
-        return f"rows are clipped to L2 norm {limit}"
-    return f"entries are clipped to absolute value {limit}"
+    size = "norm" if bounds.norm == "l2" else "largest entry"
+    return f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"

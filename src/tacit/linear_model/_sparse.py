@@ -234,7 +234,5 @@ def features_in_words(features: FeatureBounds) -> str:
     """Return the assumption of a report about the ranges of features."""
     low, high = features.ends
     if len(set(features.low)) == len(set(features.high)) == 1:
-        limits = f"[{low[0]:g}, {high[0]:g}]"
-    else:
-        limits = "a range each"
-    return f"features are clipped to {limits} (chosen without looking at the data)"
+        return f"features are cut to [{low[0]:g}, {high[0]:g}], set without the data"
+    return "features are cut to a range each, set without the data"

@@ -1,4 +1,4 @@
-"""Candidates of a search: which there are, what they cost, how one is fitted."""
+"""Candidates of a search: their parameters, events and fits."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ __all__ = [
     "labels_of",
     "private_parts",
     "published",
-    "refuse_other_parts",
+    "require_private_parts",
     "with_budget",
     "with_params",
 ]
 
-# What a search sets itself, in every candidate
+# Parameters that the search sets in every candidate
 OWN = ("epsilon", "delta", "neighbors", "random_state", "verbose")
-# and in all parts of it: what is printed or kept on disk would tell the number of runs
-# and the models that lost, what is written over the next run, and how many of all
-# entries are zero must not change the form of the rows
+# and in all its parts: printing and caching reveal the number of runs and the models
+# that lost; writing into rows changes those of the next run; and the form of the rows
+# must not depend on how many entries are zero
 SECRETIVE = {
     "verbose": False,
     "memory": None,
@@ -62,11 +62,11 @@ SECRETIVE = {
     "copy": True,
     "sparse_threshold": 0.0,
 }
-# Those that charge the ledger they are given, whatever the rows
+# Estimators that charge the ledger they are given, whatever the rows
 PRIVATE = (PrivateLinearModel, PrivateTransformer, PrivateSelector)
-# Steps with an answer for every row of finite numbers, or of anything, from it alone
+# Steps that map each valid row by itself and never fail
 PUBLIC = (PublicScaler, PublicOneHot, Normalizer, Binarizer)
-# Guarantees of the parts of a fit simply add up
+# Basic composition of the parts of a fit
 BASIC = Shares(basic=1.0, gaussian=0.0, renyi=0.0, slack=0.0)
 
 
@@ -83,7 +83,7 @@ def candidates_of(grid: Any, n_candidates: int | None, seed: int) -> list[dict]:
             "param_grid must be a mapping from names to values, or a list of such."
         )
     for part in several:
-        _refuse_own(part)
+        _require_searchable(part)
     drawn = any(hasattr(v, "rvs") for part in several for v in part.values())
     if n_candidates is not None:
         at_least(1, n_candidates=n_candidates)
@@ -101,7 +101,7 @@ def candidates_of(grid: Any, n_candidates: int | None, seed: int) -> list[dict]:
     return found
 
 
-def _refuse_own(names: Mapping[str, Any]) -> None:
+def _require_searchable(names: Mapping[str, Any]) -> None:
     for name in names:
         if not isinstance(name, str):
             raise ValueError("param_grid must have names of parameters as its keys.")
@@ -127,21 +127,18 @@ def private_parts(model: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def refuse_other_parts(model: Any) -> None:
-    """Refuse a candidate with parts that are neither private nor public.
-
-    Whatever learns from the rows must be private: nothing else is charged.
-    """
+def require_private_parts(model: Any) -> None:
+    """Check that every part which learns from rows is private, so that it charges."""
     if not isinstance(model, BaseEstimator):
         raise TypeError(
             f"estimator must be an estimator or a Pipeline, got {type(model).__name__}."
         )
     steps = _steps(model)
     for position, (name, step) in enumerate(steps, 1):
-        behind = position < len(steps)  # another step, to which this one gives rows
-        if _is_private(step) and (hasattr(step, "transform") or not behind):
+        transforms = position < len(steps)  # all but the last step
+        if _is_private(step) and (hasattr(step, "transform") or not transforms):
             continue
-        if behind and _learns_nothing(step):
+        if transforms and _learns_nothing(step):
             continue
         where = f"step {name!r} of the pipeline" if name else "estimator"
         if hasattr(step, "complete_row"):
@@ -157,7 +154,7 @@ def refuse_other_parts(model: Any) -> None:
         )
         raise TypeError(
             f"{where} must be private, with the fit of an estimator of tacit, got "
-            f"{type(step).__name__}{others if behind else ''}."
+            f"{type(step).__name__}{others if transforms else ''}."
         )
 
 
@@ -175,10 +172,9 @@ def _is_nothing(step: Any) -> bool:
 
 
 def _learns_nothing(step: Any) -> bool:
-    """Return whether a step maps every row, by public facts and that row alone.
+    """Return whether a step maps every row by itself and never fails.
 
-    One that failed on some rows would make runs fail, which neighbors could be told
-    apart by.
+    A step that fails on some rows makes runs fail, which leaks those rows.
     """
     if _is_nothing(step):
         return True
@@ -197,8 +193,8 @@ def _learns_nothing(step: Any) -> bool:
 
 
 def common_neighbors(model: Any) -> Neighbors:
-    """Return the one relation that all private parts are for, and reject others."""
-    refuse_other_parts(model)
+    """Return the neighbors that all private parts have in common, or raise."""
+    require_private_parts(model)
     found = {Neighbors.of(part.neighbors) for _, part in private_parts(model)}
     if len(found) > 1:
         raise ValueError("neighbors must be the same in all private parts.")
@@ -208,7 +204,7 @@ def common_neighbors(model: Any) -> Neighbors:
 def with_budget(
     model: Any, budget: Budget, classes: Any, expected_rows: int | None
 ) -> Any:
-    """Return the candidate, its private parts sharing a budget as their epsilons do.
+    """Divide a budget among the private parts of a candidate, by their epsilons.
 
     Labels and the guess of the number of rows go to parts that were given none.
     """
@@ -257,12 +253,12 @@ def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
 def event_of_fit(
     model: Any, sample: Any, n_rows: int, budget: Budget
 ) -> tuple[Event, tuple[str, ...]]:
-    """Return the event of a fit on ``n_rows`` rows like this one, and what it assumes.
+    """Return the event and the assumptions of a fit on ``n_rows`` rows.
 
-    Of the row no value matters, only what columns there are. Where the columns of a
-    model depend on what a selection releases, the event is all the budget allows.
+    Only the columns of ``sample`` matter, not its values. Where the columns of a model
+    depend on a private selection, the event is the whole budget.
     """
-    events, told = [], []
+    events, assumptions = [], []
     for name, step in _steps(model):
         if not _is_private(step):
             sample = _mapped(name, step, sample)
@@ -274,47 +270,43 @@ def event_of_fit(
         like = {"sparse": is_sparse} if takes else {}
         planned = step.plan(n_rows, sample.shape[1], **like)
         events.append(planned.event)
-        told += planned.assumptions
+        assumptions += planned.assumptions
         if isinstance(step, PrivateSelector):
             # [search:adaptive] the ledger of the fit lets it spend no more than this
-            return _all_of(budget), tuple(told)
+            return _all_of(budget), tuple(assumptions)
         shape = (1, sample.shape[1])
         sample = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
     event = events[0] if len(events) == 1 else Composed(tuple(events))
-    return event, tuple(told)
+    return event, tuple(assumptions)
 
 
 def _all_of(budget: Budget) -> Event:
-    """Return the event of whatever keeps within a budget."""
+    """Return the event of spending a whole budget."""
     if budget.delta == 0:
         return PureDP(budget.epsilon)
     return ApproxDP(budget.epsilon, budget.delta)
 
 
 def _mapped(name: str, step: Any, table: Any) -> Any:
-    """Return rows after a step that learns nothing from them, or reject them.
-
-    What scikit-learn would say of them quotes them.
-    """
+    """Return rows mapped by a public step; errors must not quote them."""
     if _is_nothing(step):
         return table
     try:
         return clone(step).fit_transform(table)
     except Exception:
         rejected = True
-    if rejected:  # raised out here, so that it carries no other's words
+    if rejected:  # raised here, without the context that quotes the rows
         raise ValueError(
             f"X must have the columns and values that step {name!r} of the pipeline "
             "takes: numbers that are neither missing nor infinite, unless it fills "
-            "them or takes text."
+            "them or takes strings."
         )
 
 
 def checked_rows(models: list[Any], X: Any) -> None:
     """Reject values that a fit would reject, before anything is charged.
 
-    Behind the first private step there are none: what it returns is finite, and so is
-    what public steps make of that.
+    Only the steps up to the first private one need a check: its output is finite.
     """
     plain = False
     for model in models:
@@ -332,10 +324,10 @@ def checked_rows(models: list[Any], X: Any) -> None:
 def fit_on(
     model: Any, X: Any, y: Any, sample: Any, budget: Budget, planned: Event
 ) -> None:
-    """Fit a candidate, which can spend what was planned and no more.
+    """Fit a candidate, which spends exactly the planned event.
 
-    ``sample`` is a row of which no value matters. Public steps read the columns off it,
-    so that there may be no rows at all.
+    Public steps read the columns off ``sample``, as there may be no rows; its values do
+    not matter.
     """
     account = Ledger(budget, shares=BASIC)
     *front, (_, last) = _steps(model)
@@ -361,8 +353,7 @@ def fit_on(
 def published(model: Any, unfitted: Any, report: PrivacyReport) -> Any:
     """Return a fitted candidate under the guarantee of the search that chose it.
 
-    What the fit alone would have guaranteed is no longer true of it, nor is what it
-    told of its noise.
+    The guarantee and the noise of the fit by itself no longer hold.
     """
     for (_, part), (_, first) in zip(
         private_parts(model), private_parts(unfitted), strict=True

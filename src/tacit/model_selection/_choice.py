@@ -37,16 +37,16 @@ LABEL = "private choice"
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of several models was chosen.
+    """Model chosen by `private_choice`.
 
     Parameters
     ----------
     index
-        Place of the model in the list.
+        Index of the model in the list.
     model
-        The model itself.
+        The chosen model.
     privacy
-        The charge for it.
+        Report of the charge.
     """
 
     index: int
@@ -64,7 +64,7 @@ def private_choice(
     ledger: Ledger | None = None,
     random_state: RandomSource = None,
 ) -> Choice:
-    """Return one of several fitted models, most likely the best of them.
+    """Return one of several fitted models, chosen privately by their scores.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ def private_choice(
     Notes
     -----
     **Guarantee.** Pure with epsilon, by permute-and-flip (McKenna and Sheldon 2020,
-    Theorem 1). The score of a model is the sum of what rows count, from zero to one
-    each, in whole parts: one row moves it by at most one. The models must be charged
-    themselves: this is the price of the choice alone. To pay for the fits and the
-    choice together, which is cheaper for many candidates, use `PrivateSearchCV`.
+    Theorem 1). The score of a model is a sum over rows of values between zero and one,
+    on a grid, so one row changes it by at most one. This is the charge for the choice
+    alone, besides those for the fits. `PrivateSearchCV` charges the fits and
+    the choice together, which is cheaper for many candidates.
 
     **Bound.** The chosen model is, with probability ``1 - beta``, right for at most
     ``2 log(k / beta) / epsilon`` rows fewer than the best of k, whatever the number of
@@ -102,12 +102,12 @@ def private_choice(
     >>> from tacit.linear_model import LogisticRegression
     >>> from tacit.model_selection import private_choice
     >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
-    >>> kept, held = hold_out(5000, 0.2, random_state=0)
+    >>> train, test = hold_out(5000, 0.2, random_state=0)
     >>> models = [
-    ...     LogisticRegression(2.0, ridge=ridge, classes=[0, 1]).fit(X[kept], y[kept])
+    ...     LogisticRegression(2.0, ridge=ridge, classes=[0, 1]).fit(X[train], y[train])
     ...     for ridge in (1e4, 1.0)
     ... ]
-    >>> private_choice(models, X[held], y[held], epsilon=1.0).index
+    >>> private_choice(models, X[test], y[test], epsilon=1.0).index
     1
     """
     if isinstance(models, str | Mapping) or not np.iterable(models):
@@ -132,7 +132,7 @@ def private_choice(
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     n_rows = {number_of_rows(model, X, 1 if counted else 0) for model in answers}.pop()
     y = checked_targets(y, n_rows, labels=measure.labels)
-    # [choice:sensitivity] a row counts at most one in every sum
+    # [choice:sensitivity] a row adds at most one to every sum
     mechanism = PermuteAndFlip(budget.epsilon, 1.0)
     weights = [part for model in answers for part in weights_of(model)]
     rng = noise_generator(random_state, LABEL, mechanism, len(answers), *weights)
@@ -170,7 +170,7 @@ def private_accuracy(
     ledger: Ledger | None = None,
     random_state: RandomSource = None,
 ) -> PrivateScore:
-    """Return the part of the rows whose label a classifier gets right, with noise.
+    """Return the accuracy of a classifier, with noise.
 
     Parameters
     ----------
@@ -230,14 +230,14 @@ def private_rmse(
     Notes
     -----
     **Guarantee.** Pure with epsilon: predictions and targets are clipped to
-    ``y_range``, and a row counts its squared error over the squared width of that
+    ``y_range``, and a row adds its squared error over the squared width of that
     range, which is between zero and one; see the page on the private score.
 
-    **Bound.** The interval is that of the mean of the squares (Hoeffding 1963, Theorem
-    1), whose ends the root and the width map to those of the error. For n rows the
-    noise moves that mean by up to ``width^2 log(10 / (1 - level)) / (epsilon n)``, so
-    that an error below the root of this, some ``2.3 width / sqrt(epsilon n)`` at the
-    default level, cannot be distinguished from none: look at it before paying.
+    **Bound.** The interval is that of the mean squared error (Hoeffding 1963, Theorem
+    1), mapped to the root and the unit of targets. For n rows the noise changes that
+    mean by up to ``width^2 log(10 / (1 - level)) / (epsilon n)``. An error below the
+    root of this, some ``2.3 width / sqrt(epsilon n)`` at the default level, cannot be
+    distinguished from zero: compare before spending.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many runs a search makes, and what each of them may spend."""
+"""Plan of a search: number of runs and budget of each."""
 
 from __future__ import annotations
 
@@ -27,49 +27,50 @@ __all__ = ["SearchPlan", "plan_search", "planned_holdout", "planned_runs"]
 
 Fit = tuple[Any, Event, tuple[str, ...]]
 
-# Expected runs by default: so many a candidate, and never fewer than the least
+# Expected runs by default: so many per candidate, within limits
 RUNS_PER_CANDIDATE = 3
 LEAST_RUNS, MOST_RUNS = 20, 10_000
 # Shapes of the distribution of the number of runs that are compared
 SHAPES = (0.0, 0.5, 1.0, 2.0, 4.0)
-# Rows are held out until the noise of a score is this part of them, but within limits
+# Wanted noise of a score over the number of rows; limits of the fraction held out
 GOOD_NOISE = 0.01
 MIN_FRACTION, MAX_FRACTION = 0.1, 0.3
-# Part of delta that the failures of all runs together may use up
+# Fraction of delta for the deltas of all runs together
 FAILURES = 0.5
-# Chances of stopping among which the one with the wanted mean is sought
+# Least stopping probability of the distributions that are searched
 LEAST_STOP = 1e-10
-# Fits of a budget to what candidates cost; each gets close by a factor
+# Attempts at the budget of a run
 MOST_STEPS = 40
-# What reports say
-SECRET = "the number of runs is secret: nobody sees how long the search took"
-SOUND = "no fit fails because of its rows"
-FRESH = "a fit keeps nothing of the one before"
-ALONE = "public steps map each row by itself"
+ASSUMPTIONS = (
+    "the number of runs is secret: nobody sees how long the search took",
+    "no fit fails because of its rows",
+    "a fit keeps nothing of the one before",
+    "public steps map each row by itself",
+)
 
 
 @dataclass(frozen=True)
 class SearchPlan(PlainNumbers):
-    """What a search will do and spend, before any row is read.
+    """Plan of a search and what it spends, made before any row is read.
 
     Parameters
     ----------
     budget
-        What the search guarantees.
+        Guarantee of the search.
     per_run
-        What one run may spend: the fit on its rows, and the score on the others.
+        Budget of one run, for the fit and the score on other rows.
     repeats
-        Law of the secret number of runs.
+        Distribution of the secret number of runs.
     miss_probability
-        Chance that a given candidate is never tried.
+        Probability that a given candidate is never tried.
     holdout
-        Part of the rows that scores are counted on.
+        Fraction of the rows that candidates are scored on.
     noise
-        Noise of the score, which counts held-out rows.
+        Noise of a score.
     event
         What the ledger is charged.
     assumptions
-        What the guarantee rests on, in words.
+        Assumptions of the guarantee, in words.
     """
 
     budget: Budget
@@ -90,19 +91,19 @@ class SearchPlan(PlainNumbers):
 def planned_runs(
     budget: Budget, n_candidates: int, mean_repeats: float | None = None
 ) -> tuple[RandomRepeats, Budget]:
-    """Return the distribution of the number of runs, and about the budget of one run.
+    """Return the distribution of the number of runs, and nearly the budget of one run.
 
-    Of distributions with the same mean it is the one with the largest product of that
-    epsilon and of the chance to meet the best candidate.
+    Among distributions with the same mean it maximizes that epsilon times the
+    probability to try the best candidate.
 
     Parameters
     ----------
     budget
-        What may be spent in all.
+        Total budget.
     n_candidates
-        How many candidates there are.
+        Number of candidates.
     mean_repeats
-        Expected number of runs; None for three a candidate, and at least twenty.
+        Expected number of runs; None for three per candidate, and at least twenty.
     """
     mean = _checked_mean(mean_repeats, n_candidates)
     return max(
@@ -114,7 +115,7 @@ def planned_runs(
 
 
 def planned_holdout(per_run: Budget, n_rows: int, holdout: float | None) -> float:
-    """Return the part of the rows to hold out, as given or as the noise asks for."""
+    """Return the fraction of rows to hold out, as given or from the noise."""
     if holdout is not None:
         fraction(closed=False, holdout=holdout)
         return float(holdout)
@@ -129,19 +130,19 @@ def plan_search(
     holdout: float,
     fits_for: Callable[[Budget], Sequence[Fit]],
 ) -> tuple[SearchPlan, Sequence[Fit]]:
-    """Return the plan whose runs spend what they can, and the fits of candidates.
+    """Return the plan whose runs use up the budget, and the fits of candidates.
 
     Parameters
     ----------
     budget
-        What may be spent in all.
+        Total budget.
     runs
-        What `planned_runs` found.
+        Result of `planned_runs`.
     holdout
-        Part of the rows that scores are counted on.
+        Fraction of the rows that candidates are scored on.
     fits_for
-        Fits of all candidates for the budget of one run: the candidate, its event, and
-        what it assumes.
+        Fits of all candidates for the budget of one run: the candidate, its event and
+        its assumptions.
     """
     repeats, per_run = runs
     for _ in range(MOST_STEPS):
@@ -155,8 +156,8 @@ def plan_search(
         curve = event.curve(budget.neighbors)
         if curve.fits(budget):
             miss = _miss_probability(repeats, len(fits))
-            told = [word for _, _, words in fits for word in words]
-            assumptions = tuple(dict.fromkeys([*told, SECRET, SOUND, FRESH, ALONE]))
+            of_fits = [words for _, _, assumptions in fits for words in assumptions]
+            assumptions = tuple(dict.fromkeys([*of_fits, *ASSUMPTIONS]))
             return SearchPlan(
                 budget, per_run, repeats, miss, holdout, noise, event, assumptions
             ), fits
@@ -185,15 +186,15 @@ def _for_shape(
 ) -> tuple[RandomRepeats, Budget]:
     """Return the distribution with this shape and mean, and the budget of one run."""
 
-    def law(log_gamma: float) -> RandomRepeats:
+    def with_stop(log_gamma: float) -> RandomRepeats:
         return RandomRepeats(shape, exp(log_gamma))
 
-    repeats = law(
-        brentq(lambda at: log(law(at).mean) - log(mean), log(LEAST_STOP), -1e-9)
+    repeats = with_stop(
+        brentq(lambda at: log(with_stop(at).mean) - log(mean), log(LEAST_STOP), -1e-9)
     )
     if budget.delta == 0:
         return repeats, replace(budget, epsilon=budget.epsilon / (2 + shape))
-    # as if all of a run were Gaussian noise, which most fits are close to
+    # as if a run were one Gaussian mechanism, which most fits are close to
     multiplier = calibrate(
         lambda noise: repeats.event(GaussianNoise(noise)), budget, rtol=1e-3
     )
@@ -203,11 +204,11 @@ def _for_shape(
 
 
 def _miss_probability(repeats: RandomRepeats, n_candidates: int) -> float:
-    """Return the chance that a given candidate is drawn in no run."""
+    """Return the probability that a given candidate is drawn in no run."""
     if n_candidates == 1:
         return 0.0
     eta, gamma = repeats.eta, repeats.gamma
-    # the generating function of the number of runs at the chance to miss in one
+    # probability generating function of the number of runs, at 1 - 1 / n_candidates
     left = log1p(-(1 - gamma) * (1 - 1 / n_candidates))
     if eta == 0:
         return left / log(gamma)
@@ -215,12 +216,12 @@ def _miss_probability(repeats: RandomRepeats, n_candidates: int) -> float:
 
 
 def _score_noise(per_run: Budget) -> Gaussian | Laplace:
-    """Return the noise of a score that spends what a fit does.
+    """Return the noise of a score that spends as much as a fit.
 
-    Gaussian noise is larger than Laplace noise of the same guarantee, and yet much
-    cheaper when the best of many is chosen.
+    Gaussian noise is larger than Laplace noise of the same guarantee, but much cheaper
+    in a choice of the best of many.
     """
-    # [search:score] a row counts one in all, as a sum or as a sum and a rest
+    # [search:score] a row adds one in all, to one sum or divided between two
     if per_run.delta == 0:
         return Laplace(calibrate(LaplaceNoise, per_run), 1.0)
     return Gaussian(calibrate(GaussianNoise, per_run), 1.0)

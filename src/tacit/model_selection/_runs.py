@@ -35,7 +35,7 @@ class Run:
 class Prepared:
     """Candidates with the budget of one run, and the plan of the search.
 
-    ``sample`` is a row of which no value matters, only what columns there are.
+    ``sample`` is a row of which only the columns matter, not the values.
     """
 
     plan: SearchPlan
@@ -45,7 +45,7 @@ class Prepared:
 
 
 def best_run(
-    prepared: Prepared, kept: Rows, held: Rows, measure: Measure, rng: Generator
+    prepared: Prepared, train: Rows, test: Rows, measure: Measure, rng: Generator
 ) -> Run | None:
     """Return the run with the highest score, or None if none gave a model.
 
@@ -53,19 +53,19 @@ def best_run(
     ----------
     prepared
         Candidates and plan.
-    kept, held
+    train, test
         Rows and targets to fit on, and others to score on.
     measure
-        What a row counts.
+        Measure of the score.
     rng
         Source of the number of runs, of the candidates and of all noise.
     """
     best = None
-    # [search:repeats] drawn before any run, and kept nowhere
+    # [search:repeats] drawn before any run, and never stored
     n_runs = prepared.plan.repeats(rng)
     positions = random_blocks(n_runs, len(prepared.models), rng)
     for index, child in zip(positions, spawn(rng, n_runs), strict=True):
-        run = one_run(prepared, int(index), kept, held, measure, child)
+        run = one_run(prepared, int(index), train, test, measure, child)
         if run is not None and (best is None or run.rank > best.rank):
             best = run
     return best
@@ -74,33 +74,33 @@ def best_run(
 def one_run(
     prepared: Prepared,
     index: int,
-    kept: Rows,
-    held: Rows,
+    train: Rows,
+    test: Rows,
     measure: Measure,
     rng: Generator,
 ) -> Run | None:
-    """Return one candidate fitted and scored, or None if it could not be."""
+    """Return one candidate fitted and scored, or None where that failed."""
     plan = prepared.plan
     model = clone(prepared.models[index])
     prefixes = [prefix for prefix, _ in private_parts(model)]
     *sources, last = spawn(rng, len(prefixes) + 1)
     seeds = dict(zip(prefixes, sources, strict=True))
     model.set_params(**{f"{prefix}random_state": seeds[prefix] for prefix in prefixes})
-    X, y = held
+    X, y = test
     counted = plan.budget.neighbors is Neighbors.REPLACE_ONE
-    with without_warnings():  # their number would tell that of the runs
+    with without_warnings():  # their count would leak the number of runs
         try:
             event = prepared.events[index]
-            fit_on(model, *kept, prepared.sample, plan.per_run, event)
+            fit_on(model, *train, prepared.sample, plan.per_run, event)
             parts = measure.parts(predictions(model, X, len(y)), y)
         except Exception:
-            # [search:failure] a run without a model is worse than every other; whether
-            # it is one depends on what was released in it, and not on the rows
+            # [search:failure] a run without a model ranks last; whether it fails
+            # depends on its releases only, not on the rows
             return None
         noisy = noisy_sums(plan.noise, parts, counted, last)
     total = float(len(y)) if counted else max(float(noisy.sum()), 1.0)
-    share = min(max(float(noisy[0]) / total, 0.0), 1.0)
+    mean = min(max(float(noisy[0]) / total, 0.0), 1.0)
     # half the difference is the sum less half the number of rows, the same in all runs
     rank = float(noisy[0] if counted else (noisy[0] - noisy[1]) / 2)
     sign = 1 if measure.labels else -1
-    return Run(sign * rank, measure.in_units(share), index, model)
+    return Run(sign * rank, measure.in_units(mean), index, model)

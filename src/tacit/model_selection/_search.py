@@ -27,6 +27,7 @@ from tacit.evaluation import hold_out
 from tacit.evaluation._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.evaluation._score import assumptions_of
 from tacit.evaluation._split import test_size_of
+from tacit.linear_model._classifier import LABELS_FROM_ROWS
 from tacit.mechanisms import NO_ANSWER, NoAnswer, spawn
 from tacit.mechanisms.subsets import random_blocks
 from tacit.model_selection._candidates import (
@@ -37,7 +38,7 @@ from tacit.model_selection._candidates import (
     labels_of,
     private_parts,
     published,
-    refuse_other_parts,
+    require_private_parts,
     with_budget,
     with_params,
 )
@@ -53,19 +54,17 @@ from tacit.privacy import Ledger, Neighbors
 __all__ = ["PrivateSearchCV"]
 
 MEASURES = {None: None, "accuracy": ACCURACY, "rmse": ROOT}
-# Part of the range of targets beyond which errors count as that much: few are, and all
-# others are the larger beside the noise
-COUNTED_REACH = 0.25
-# What reports say
-LABELS = "the set of labels is public (taken from y; give classes=)"
+# Errors are clipped to this fraction of the range of targets, which few exceed, so that
+# the others are larger relative to the noise
+LARGEST_ERROR = 0.25
 
 
 class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
-    """The best of many private fits, for little more than the price of one.
+    """Differentially private search of hyperparameters.
 
     Candidates are drawn at random, fitted on a part of the rows and scored on the other
     with noise, a secret random number of times. The best noisy score and its model are
-    released. All of it is one charge, made before anything runs.
+    released. One charge covers all of it, and is little more than that of one run.
 
     Parameters
     ----------
@@ -80,22 +79,21 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     epsilon
         Privacy budget of the whole search.
     delta
-        Probability with which the bound may fail. None for one over the squared
+        Probability with which the guarantee may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one. 0.0 asks for pure privacy, which costs more here.
+        when they add or remove one. 0.0 gives pure privacy, which costs more here.
     mean_repeats
-        Expected number of runs. None for three a candidate, and at least 20. More
-        runs are more likely to meet the best candidate, and leave less to each.
+        Expected number of runs. None for three per candidate, and at least 20. More
+        runs are more likely to try the best candidate, and each gets less budget.
     n_candidates
-        How many candidates to draw where there are distributions or more in the grid.
-        None for all of the grid.
+        Number of candidates to draw from distributions or from a larger grid. None for
+        the whole grid.
     holdout
-        Part of the rows that scores are counted on; no model is fitted on them. None
-        for as many as make the noise of a score one in a hundred of them, but at least
-        a tenth of the rows and at most three tenths.
+        Fraction of the rows that candidates are scored on; no model is fitted on them.
+        None for one that follows from the noise of a score, between 0.1 and 0.3.
     scoring
         ``"accuracy"``, ``"rmse"``, or None for the one that suits the estimator. Errors
-        beyond a quarter of ``y_range`` count as that much.
+        are clipped to a quarter of the width of ``y_range``.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.
@@ -108,15 +106,15 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     best_params_ : dict or None
         Its parameters.
     best_index_ : int or None
-        Its place among the candidates.
+        Its index among the candidates.
     best_score_ : float
-        Its noisy score, which is too good on average, being the best of several.
+        Its noisy score, which is biased upwards as the best of several.
     candidates_ : list of dict
         Parameters of all candidates.
     n_candidates_ : int
-        How many there are.
+        Number of candidates.
     plan_ : SearchPlan
-        What was planned: the budget of one run, the distribution of the number of runs.
+        Plan: the budget of one run, the distribution of the number of runs.
     classes_ : ndarray of shape (n_classes,)
         Labels, for classifiers.
     privacy_ : PrivacyReport
@@ -130,8 +128,8 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     is charged by Papernot and Steinke (2022), Theorem 2, and by profiles as in Koskela,
     Redberg and Wang (2024). See the page on private search among the guarantees.
 
-    The number of runs must stay secret. It is in no attribute, but the time that
-    ``fit`` takes tells it: keep that from whoever may not see the rows.
+    The number of runs must stay secret. No attribute has it, but the time that ``fit``
+    takes reveals it: keep that from everyone who may not see the rows.
 
     References
     ----------
@@ -218,7 +216,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     def _fit(self, X, y, ledger):
         X = listed(X)
         if sparse.issparse(X):
-            X = canonical(X)  # rows of most formats cannot be taken by their places
+            X = canonical(X)  # rows of most sparse formats cannot be indexed
         params, models = self._candidates()
         measure = self._measure(models)
         counted = Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
@@ -241,19 +239,19 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             return X
 
         def run(X):
-            # coins of more rows must not change what is drawn for the runs
+            # the number of rows must not change the draws of the runs
             coins, runs = spawn(rng, 2)
-            # [search:split] one split for all runs, by position alone
+            # [search:split] one split for all runs, by position only
             split = hold_out(
                 n_rows, plan.holdout, neighbors=self.neighbors, random_state=coins
             )
-            kept, held = ((_safe_indexing(X, rows), y[rows]) for rows in split)
-            return best_run(prepared, kept, held, measure, runs)
+            train, test = ((_safe_indexing(X, rows), y[rows]) for rows in split)
+            return best_run(prepared, train, test, measure, runs)
 
         assumptions = (
             *plan.assumptions,
             *(a for model in models for a in assumptions_of(model, measure)),
-            *((LABELS,) if taken else ()),
+            *((LABELS_FROM_ROWS,) if taken else ()),
         )
         release = Release(
             plan.event,
@@ -273,7 +271,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     def _candidates(self):
         """Return the parameters of all candidates and the candidates themselves."""
         seed = public_generator(self.random_state, "candidates")
-        refuse_other_parts(self.estimator)  # by its own name, not that of a candidate
+        require_private_parts(self.estimator)  # an error names it, not a candidate
         params = candidates_of(
             self.param_grid, self.n_candidates, int(random_blocks(1, 2**31, seed)[0])
         )
@@ -289,7 +287,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         name = MEASURES[self.scoring]
         if name is None:
             name = ACCURACY if is_classifier(self.estimator) else ROOT
-        measures = {Measure.of(model, name, COUNTED_REACH) for model in models}
+        measures = {Measure.of(model, name, LARGEST_ERROR) for model in models}
         if len(measures) > 1:
             raise ValueError("y_range must be the same in all candidates.")
         return measures.pop()
@@ -300,25 +298,24 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         guess = getattr(private_parts(models[0])[-1][1], "expected_rows", None)
         n_public = planning_rows(budget, n_rows, guess)
         runs = planned_runs(budget, len(models), self.mean_repeats)
-        share = planned_holdout(runs[1], n_public, self.holdout)
-        n_kept, expected = n_rows - test_size_of(n_rows, share), None
+        holdout = planned_holdout(runs[1], n_public, self.holdout)
+        n_train, expected = n_rows - test_size_of(n_rows, holdout), None
         if budget.neighbors is not Neighbors.REPLACE_ONE:
-            # the delta of one run says nothing of the rows any more, and plans and what
-            # they reject must not depend on how many there are
-            n_kept = expected = max(1, round(n_public * (1 - share)))
+            # plans, and what they reject, must not depend on the number of rows
+            n_train = expected = max(1, round(n_public * (1 - holdout)))
         sample = _safe_indexing(X, [0])
 
         def fits(per_run):
             funded = [with_budget(clone(m), per_run, labels, expected) for m in models]
             with without_warnings():
-                return [(m, *event_of_fit(m, sample, n_kept, per_run)) for m in funded]
+                return [(m, *event_of_fit(m, sample, n_train, per_run)) for m in funded]
 
-        plan, found = plan_search(budget, runs, share, fits)
+        plan, found = plan_search(budget, runs, holdout, fits)
         given, events, _ = zip(*found, strict=True)
         return Prepared(plan, given, events, sample)
 
     def _keep(self, best, models):
-        """Keep what is released, under the guarantee of the whole search."""
+        """Set the released attributes, under the guarantee of the whole search."""
         self.best_estimator_, self.best_score_ = NO_ANSWER, np.nan
         self.best_index_ = self.best_params_ = None
         if best is None:
@@ -361,7 +358,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         return self._model().predict_proba(X)
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn what the estimator inside tells."""
+        """Return the tags of the estimator."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
