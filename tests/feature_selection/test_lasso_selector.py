@@ -106,7 +106,7 @@ def test_plans_come_without_rows_and_say_what_they_need():
         ({}, 2, "raise epsilon"),
         ({"delta": 0.0}, 10_000, "delta > 0"),
         ({"penalty": 20_000.0}, 10_000, "as given"),
-        ({"accounting": "paper"}, 10_000, "keeps no column"),
+        ({"accounting": "paper"}, 10_000, "selects no column"),
         ({"accounting": "paper", "penalty": 10.0}, 10_000, "accounting='tight'"),
         ({}, MAX_INTEGER_ROWS + 1, "rows"),
     ],

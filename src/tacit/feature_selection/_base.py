@@ -1,4 +1,4 @@
-"""What the private selectors share."""
+"""Base class of the private feature selectors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = [
 
 Mask = NDArray[np.bool_]
 
-# What reports say
+# Assumptions in reports
 RANGED = "features are clipped to their ranges, set without the data"
 LABELED = "the two labels are public"
 
@@ -66,20 +66,20 @@ class SelectionPlan(Protocol):
 
 @dataclass(frozen=True)
 class PlannedSelection(PlainNumbers):
-    """What a fit of a selector will do and spend, before any row is read.
+    """Plan of a selector: ranges, noise and cost, fixed before any row is read.
 
     Parameters
     ----------
     budget
-        What the fit promises.
+        Guarantee of the fit.
     n_rows
-        Public number of rows, or the guess, that the plan was made for.
+        Number of rows planned for: public, or a public guess.
     features
         Ranges that entries are clipped to, and targets; None without bounds.
     plan
         Noise and steps of the selector.
     assumptions
-        What the guarantee rests on.
+        Assumptions of the guarantee, as sentences.
     """
 
     budget: Budget
@@ -90,29 +90,28 @@ class PlannedSelection(PlainNumbers):
 
     @property
     def event(self) -> Event:
-        """What the ledger is charged."""
+        """Event that the ledger is charged."""
         return self.plan.event
 
 
 class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
-    """The one path from rows to a private selection of columns.
+    """Base class of private selectors of columns.
 
     A subclass plans without data in `plan_selection` and selects in `select`, which
-    sees the plan and the rows and never the budget. Rows arrive there cut to their
-    public ranges, as far as there are any: in their own units where ``own_units`` is
-    set, and else with the ranges of features and targets mapped to [-1, 1].
+    gets the plan and the rows, but no budget. Rows are clipped to their public ranges,
+    where there are any, and these are mapped to [-1, 1] unless ``own_units`` is set.
     """
 
-    # the value of ``selector=`` that means this class
+    # the value of ``selector=`` for this class
     name: str
-    # where a selector has no parameter for it
+    # defaults for selectors without these parameters
     classes: Sequence[Any] | NDArray[Any] | None = None
     expected_rows: int | None = None
     fallback: str | Sequence[int | str] | None = None
     noise: str = "grid"
-    # how columns are found, as `rows_for_support` calls it; None if it knows no such
+    # name of the method for `rows_for_support`; None if it has none
     method: str | None = None
-    # whether `select` takes CSR rows, whose zeros stay zeros
+    # whether `select` takes CSR rows, which are not centered
     takes_sparse = False
     # whether `select` gets features and targets in their own units
     own_units = False
@@ -137,16 +136,16 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     def select(
         self, plan: Any, X: Any, y: Any, rng: Generator
     ) -> tuple[int, ...] | NoAnswer:
-        """Return the places of the selected columns in order, or `NoAnswer`.
+        """Return the indices of the selected columns in order, or `NoAnswer`.
 
-        Nothing is checked or charged here; `fit` does both.
+        `fit` checks and charges before.
 
         Parameters
         ----------
         plan
             From `plan_selection`.
         X
-            Features within their public ranges; may be written over.
+            Features within their public ranges; may be overwritten.
         y
             Targets, likewise.
         rng
@@ -159,11 +158,11 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         Parameters
         ----------
         X
-            Features, one row a person.
+            Features, one row per person.
         y
             Targets or labels.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Account of the data set to charge; None opens one for this fit only.
         """
         with all_or_nothing(self):
             return self._fit(X, y, ledger)
@@ -174,7 +173,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             self,
             X,
             fitting=True,
-            least_rows=2 if self._counted() else 0,
+            least_rows=2 if self._has_public_row_count() else 0,
             accept_sparse=self.takes_sparse,
         )
         y = checked_targets(y, n_rows, labels=self.classes is not None)
@@ -215,10 +214,10 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         n_features
             Number of columns.
         sparse
-            Whether rows will come as a sparse matrix.
+            Whether rows will be a sparse matrix.
         """
         at_least(1, n_features=n_features)
-        at_least(2 if self._counted() else 0, n_rows=n_rows)
+        at_least(2 if self._has_public_row_count() else 0, n_rows=n_rows)
         return self._planned(int(n_rows), int(n_features), sparse=sparse)
 
     def _planned(
@@ -235,10 +234,10 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned_rows = planning_rows(budget, n_rows, self.expected_rows)
         plan = self.plan_selection(budget, planned_rows, n_features)
-        told = (*self._range_assumptions(features), *plan.assumptions)
-        return PlannedSelection(budget, planned_rows, features, plan, told)
+        assumptions = (*self._range_assumptions(features), *plan.assumptions)
+        return PlannedSelection(budget, planned_rows, features, plan, assumptions)
 
-    def _counted(self) -> bool:
+    def _has_public_row_count(self) -> bool:
         """Return whether the number of rows is public."""
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
 
@@ -255,7 +254,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         return features
 
     def _public_targets(self) -> dict[str, tuple[Any, ...]]:
-        """Return the labels or the range of the targets, by their name."""
+        """Return the public labels or range of the targets, by parameter name."""
         if self.classes is None:
             return {"y_range": public_range(self.y_range)}
         if self.y_range is not None:
@@ -265,7 +264,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         return {"classes": two_labels(self.classes)}
 
     def _prepared_targets(self, y: NDArray[Any], features: FeatureBounds | None) -> Any:
-        """Return targets from -1 to 1, the middle of their range at zero."""
+        """Return targets with their range mapped to [-1, 1]."""
         assert features is not None  # selectors without ranges override this
         if features.classes is not None:
             return 2.0 * features.codes(y) - 1.0
@@ -293,7 +292,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         n_features: int,
         fallback: Mask | None,
     ) -> None:
-        """Keep what was released."""
+        """Set the attributes that are released."""
         self.selection_ = selection
         self.released_ = not isinstance(selection, NoAnswer)
         self.support_: Mask | None = None
@@ -303,7 +302,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         self._fallback = fallback
 
     def _fallback_mask(self, n_features: int) -> Mask | None:
-        """Return the columns to use without an answer; None where there are none."""
+        """Return the mask of the fallback columns; None without a fallback."""
         fallback = self.fallback
         if fallback is None:
             return None
@@ -329,7 +328,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
                 mask[column] = True
             else:
                 raise ValueError(
-                    "fallback must list columns of X by name or by place from 0 to "
+                    "fallback must list columns of X by name or by index from 0 to "
                     f"{n_features - 1}, got {column!r}."
                 )
         return mask
@@ -342,18 +341,18 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             found = "selected no column" if self.released_ else "gave no answer"
             raise ValueError(
                 f"{type(self).__name__} {found}, so there is no selection; set "
-                "fallback to 'all' or to a list of columns to use in its place."
+                "fallback to 'all' or to a list of columns."
             )
         return self._fallback
 
     def _transform(self, X: Any) -> Any:
         with warnings.catch_warnings():
-            # a fallback without columns was asked for
+            # the caller chose a fallback without columns
             warnings.filterwarnings("ignore", message="No features were selected")
             return super()._transform(X)
 
     def __sklearn_tags__(self) -> Tags:
-        """Report to scikit-learn what rows and targets are taken."""
+        """Declare the rows and targets that are accepted."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = self.takes_sparse
@@ -369,7 +368,7 @@ def _is_position(column: Any) -> TypeGuard[int]:
 
 
 def two_labels(classes: Any) -> tuple[Any, ...]:
-    """Return two public labels in order."""
+    """Return two public labels, sorted."""
     labels = sorted_classes(classes)
     if len(labels) != 2:
         raise ValueError("classes must name 2 labels, none of them missing.")

@@ -1,4 +1,4 @@
-"""Selectors for the rows of one block. None of them is private by itself."""
+"""Selectors for one block of rows; not private by themselves."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ class BlockSelection:
     Parameters
     ----------
     selector
-        An object of scikit-learn's kind, cloned for each block; a function of features
-        and targets that returns places of columns or a mask; or None for
-        `first_columns`.
+        A selector of scikit-learn, cloned for each block; a function of features and
+        targets that returns indices of columns or a mask; or None for `first_columns`.
     n_select
-        Number of columns, for the last of these.
+        Number of columns for `first_columns`.
     """
 
     selector: Any
@@ -44,7 +43,7 @@ class BlockSelection:
             found = first_columns(X, y, self.n_select)
         elif hasattr(self.selector, "get_support"):
             fresh = clone(self.selector)
-            # a generator that blocks share would carry something from one to the next
+            # a shared generator would pass information from one block to the next
             seeds = {
                 name: Seed(random_state)
                 for name in fresh.get_params()
@@ -57,13 +56,13 @@ class BlockSelection:
 
 
 def first_columns(X: Any, y: Any, n_select: int) -> Any:
-    """Return the columns that enter the lasso path first, all columns scaled alike.
+    """Return the columns that enter the lasso path first, after standardization.
 
     Notes
     -----
     **Bound.** The path is that of least angle regression, which is the lasso's as long
     as no column leaves it again (Efron, Hastie, Johnstone and Tibshirani 2004, Theorem
-    1). It is a function of the rows alone, and fails where fewer columns enter.
+    1). It depends on the rows only, and fails where fewer columns enter.
     """
     X = X.toarray() if sparse.issparse(X) else np.asarray(X)
     X = X - X.mean(axis=0)
@@ -75,12 +74,12 @@ def first_columns(X: Any, y: Any, n_select: int) -> Any:
         X[:, varied] / norms[varied], y - y.mean(), method="lar", max_iter=n_select
     )
     if len(active) < n_select:
-        raise ValueError("Too few rows, or columns that vary, to tell so many apart.")
+        raise ValueError("Too few rows or varying columns to select so many.")
     return varied[np.asarray(active[:n_select], dtype=np.intp)]
 
 
 def _positions(found: Any, n_features: int) -> tuple[int, ...]:
-    """Return places of columns in order, from places or a mask."""
+    """Return sorted indices of columns, from indices or a mask."""
     array = np.asarray(found)
     if array.dtype.kind == "b" and array.shape == (n_features,):
         array = np.flatnonzero(array)
@@ -94,39 +93,40 @@ def _positions(found: Any, n_features: int) -> tuple[int, ...]:
     return tuple(positions)
 
 
-# Rounds of shifting residuals beyond the threshold
+# Alternations of a lasso and of the shift of large residuals
 ROUNDS = 30
-# Standard deviations of a normal law, to one median absolute deviation
+# Standard deviation of a normal distribution, in median absolute deviations
 STDS = 1.4826
 
 
 class HuberLassoSupport(SelectorMixin, BaseEstimator):
-    """Select the columns of largest weight of a huberized lasso. Not private.
+    """Selection of columns by a Lasso with Huber loss. Not private.
 
-    Residuals beyond a threshold pull no harder than at it, which makes up for heavy
-    tails. It is for `BlockVoteSelector`, which makes any selector private.
+    The Huber loss limits the effect of outliers in the targets. It is for
+    `BlockVoteSelector`, which makes any selector private.
 
     Parameters
     ----------
     n_features_to_select
-        Most columns; fewer where the lasso keeps fewer.
+        Maximum number of columns, those of largest weight.
     penalty
         Weight of the absolute weights, against the mean loss, for columns and targets
-        scaled by their own deviations.
+        that are standardized.
     threshold
-        Residual from which on the loss is linear, in deviations of the targets.
+        Residual beyond which the loss is linear, in standard deviations of the targets.
 
     Attributes
     ----------
     coef_ : ndarray
-        Weights of the scaled columns.
+        Weights of the standardized columns.
     n_features_in_ : int
         Number of columns.
 
     Notes
     -----
-    What residuals have beyond the threshold is taken off the targets, by turns with a
-    lasso: the two minimize one convex function [1]_. The number of turns is fixed.
+    A lasso alternates with a step that subtracts the excess of residuals over the
+    threshold from the targets: both minimize one convex function [1]_. The number of
+    alternations is fixed.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The support of the Lasso, exactly, wherever it is stable."""
+"""Exact support of the Lasso, wherever it is stable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-# Of Python's integers, or of fractions
+# Python integers or fractions
 Numbers = NDArray[np.object_]
 
 # Columns that enter the working set at once
@@ -28,10 +28,9 @@ BATCH = 8
 
 
 def solve_integer(matrix: Numbers, right: Numbers) -> tuple[Numbers, int] | None:
-    """Return numerators and the denominator of a solution, None where singular.
+    """Return numerators and the denominator of a solution; None where singular.
 
-    The matrix is positive semidefinite. Elimination divides without a remainder
-    (Bareiss 1968).
+    For positive semidefinite matrices, by fraction-free elimination (Bareiss 1968).
     """
     table = np.column_stack([matrix, right])
     denominator = 1
@@ -47,7 +46,7 @@ def solve_integer(matrix: Numbers, right: Numbers) -> tuple[Numbers, int] | None
 def stationary_point(
     gram: Array, linear: Array, penalty: float, signs: Array
 ) -> Array | None:
-    """Return the weights whose slopes are the penalty with these signs.
+    """Return the weights at which the gradient is the penalty with these signs.
 
     None where the columns do not determine them. Only the last step rounds.
     """
@@ -70,20 +69,20 @@ def ridged_derivatives(
     penalty: float,
     ridge: float,
 ) -> Array:
-    """Return the slopes that the ridged lasso leaves to all columns.
+    """Return the negative gradient of the squared loss at the solution with a ridge.
 
     Parameters
     ----------
     sums
         Sums of products.
     positions
-        Columns to begin with; those without a penalty come first.
+        Columns of the first working set; those without a penalty come first.
     start
-        Their weights to begin with.
+        Their initial weights.
     penalty
         Weight of the absolute values, against half the sum of squared residuals.
     ridge
-        Most that half the squared weights may count.
+        Upper bound on the weight of half the squared weights.
     """
     weight, trace = Fraction(penalty), Fraction(2) ** floor(log2(ridge))
     scale = max(weight.denominator, trace.denominator) * int(UNIT)
@@ -109,20 +108,20 @@ def ridged_derivatives(
 
 
 def _as_integers(values: Array, scale: int) -> Numbers:
-    """Return exact sums as integers, ``scale`` to the one."""
-    more = scale // int(UNIT)
-    whole = [int(value) * more for value in (values * UNIT).ravel()]
-    return np.array(whole, dtype=object).reshape(values.shape)
+    """Return exact sums as integers, where ``scale`` stands for one."""
+    factor = scale // int(UNIT)
+    integers = [int(value) * factor for value in (values * UNIT).ravel()]
+    return np.array(integers, dtype=object).reshape(values.shape)
 
 
 def _minimizer(
     gram: Numbers, linear: Numbers, penalties: list[int], w: Numbers
 ) -> tuple[list[int], Numbers, int]:
-    """Return where the minimizer is not zero, with numerators and denominator.
+    """Return the support of a minimizer, with numerators and denominator.
 
     It minimizes ``w' gram w / 2 - linear' w + penalties' |w|``, from a starting point.
-    The value falls from one set of columns and signs to the next, so that none comes
-    twice (the active set of Lawson and Hanson 1974, with signs).
+    The value falls from one set of columns and signs to the next, so that no set is
+    visited twice (the active set method of Lawson and Hanson 1974, with signs).
     """
     signs = [((v > 0) - (v < 0)) * (c > 0) for v, c in zip(w, penalties, strict=True)]
     active = [
@@ -136,7 +135,7 @@ def _minimizer(
         top, bottom = solved
         target = np.array([Fraction(0)] * len(w), dtype=object)
         target[chosen] = [Fraction(value, bottom) for value in top]
-        # go there, but no further than to where a weight would change its sign
+        # move there, but stop where a weight would change its sign
         crossing = {
             j: w[j] / (w[j] - target[j])
             for j in chosen
@@ -161,30 +160,29 @@ def _minimizer(
         active[entering], signs[entering] = True, 1 if left[entering] > 0 else -1
 
 
-# Slopes may be off by this part of the penalty while signs are looked for. Sweeps are
-# limited, as integers take over where they are too few
+# Tolerances of coordinate descent, as a fraction of the penalty. Sweeps are limited;
+# integer arithmetic takes over where they are too few
 FIRST_TOLERANCE, LAST_TOLERANCE, TIGHTER = 1e-3, 1e-13, 1e-2
 SWEEPS = 20_000
-# Signs are those of the least point on a working set if slopes pass the penalty by no
-# more than this part
+# Fraction of the penalty by which round-off may let the gradient exceed it
 VIOLATION = 1e-10
-# Digits of the numbers that bound what is left to gain
+# Precision of the arithmetic that bounds the duality gap
 WIDE_EPSILON = float(np.finfo(np.longdouble).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactLasso:
-    """The point with certain signs at which slopes meet the penalty. Private.
+    """Candidate for the lasso solution, with given columns and signs. Private.
 
-    Whether it is the lasso is for its reader to tell: the signs must be those of the
-    weights, and slopes outside below the penalty.
+    It is the lasso if the weights have these signs, and the gradient in all other
+    columns is below the penalty; callers check both.
 
     Parameters
     ----------
     positions
         Columns with weights, in order; the column of ones last, where there is one.
     signs
-        Sign of each weight that was looked for; zero for the column of ones.
+        Required sign of each weight; zero for the column of ones.
     w
         Weights.
     gram
@@ -192,7 +190,7 @@ class ExactLasso:
     cross
         Sums of products of all other columns with those.
     left
-        Slopes that the weights leave to all other columns.
+        Negative gradient of the squared loss in all other columns.
     """
 
     positions: list[int]
@@ -213,7 +211,7 @@ class ExactLasso:
 
     @property
     def largest_gradient(self) -> float:
-        """Largest absolute slope of a column outside."""
+        """Largest absolute gradient in a column outside the support."""
         return float(np.abs(self.left).max(initial=-inf))
 
     @property
@@ -225,7 +223,7 @@ class ExactLasso:
 def exact_lasso(
     sums: ExactSums, penalty: float, *, most: int, margin: float, bound: float
 ) -> ExactLasso | None:
-    """Return the lasso wherever it is stable, and otherwise something or None.
+    """Return the lasso wherever it is stable, and otherwise any candidate or None.
 
     Parameters
     ----------
@@ -234,9 +232,9 @@ def exact_lasso(
     penalty
         Weight of the absolute values, against half the sum of squared residuals.
     most, margin, bound
-        The lasso is stable if it has at most so many columns, all others have slopes
-        below the penalty by such a margin, and the sum of absolute weights, with that
-        of the column of ones, is within the bound.
+        The lasso is stable if it has at most so many columns, the gradient in all
+        others is below the penalty by such a margin, and the sum of absolute weights,
+        with that of the column of ones, is within the bound.
 
     Notes
     -----
@@ -245,7 +243,7 @@ def exact_lasso(
     """
     derivatives, _ = sums.with_targets()
     free = sums.unpenalized()
-    # [lasso:near] a value so near the least has slopes within three eighths of a margin
+    # [lasso:near] within this gap, gradients are within three eighths of a margin
     near = margin**2 / (16 * max(1, sums.n_rows))
     positions, w = list(free), np.zeros(len(free))
     cross = sums.with_columns(positions)
@@ -256,12 +254,12 @@ def exact_lasso(
         left = wide.astype(float)
         if gap <= near:
             break
-        # [lasso:many] weights outside cost a margin each, no more than the gap in all
+        # [lasso:many] each weight outside costs a margin, all of them at most the gap
         if int((np.abs(w[len(free) :]) * margin > 1.01 * gap).sum()) > most:
             return None
         new = _entering(left, positions, penalty, int((w != 0).sum()))
         if not new:
-            # [lasso:ridge] at the lasso a ridge of this size counts no more than `near`
+            # [lasso:ridge] at the lasso a ridge of this size adds at most `near`
             ridge = 2 * near / bound**2
             left = ridged_derivatives(sums, positions, w, penalty=penalty, ridge=ridge)
             break
@@ -279,8 +277,8 @@ def _on_support(
     most: int,
     margin: float,
 ) -> ExactLasso | None:
-    """Return the point whose columns and signs are those of the steep slopes."""
-    # [lasso:steep] halfway between slopes of the lasso and those of other columns
+    """Return the candidate whose columns and signs are those of large gradients."""
+    # [lasso:signs] halfway between gradients in the support and in other columns
     signs = np.sign(left) * (np.abs(left) > penalty - margin / 2)
     signs[sums.unpenalized()] = 0.0
     if int((signs != 0).sum()) > most:
@@ -305,15 +303,16 @@ def _gap(
     bound: float,
     n_rows: int,
 ) -> float:
-    """Return a bound on how far the value at ``w`` is above the least within a bound.
+    """Return a bound on how far the value at ``w`` is above the minimum.
 
-    A convex function is above its tangent, whose least value within a bound on the sum
-    of absolute weights is at zero or at one column. The error of the sum is added.
+    The minimum is that within a bound on the sum of absolute weights. A convex function
+    is above its tangent, which is least at zero or at one column. The error of the sum
+    is added.
     """
     # [lasso:gap]
-    steepness = np.abs(left) - penalty
-    steepness[positions[:n_free]] += penalty
-    over = max(0.0, float(steepness.max(initial=0.0)))
+    excess = np.abs(left) - penalty
+    excess[positions[:n_free]] += penalty
+    over = max(0.0, float(excess.max(initial=0.0)))
     sizes = np.abs(w).astype(np.longdouble)
     gap = penalty * sizes[n_free:].sum() - left[positions] @ w + bound * over
     total = float(sizes.sum())
@@ -335,7 +334,7 @@ def _entering(
 def _approach(
     gram: Array, linear: Array, penalty: float, w: Array, n_free: int
 ) -> Array:
-    """Return a point near the least on a working set, nearest once signs are found.
+    """Return an approximate minimizer on a working set, polished once signs are found.
 
     The first ``n_free`` columns have no penalty.
     """
@@ -355,7 +354,7 @@ def _approach(
 
 
 def _polished(gram: Array, linear: Array, penalties: Array, w: Array) -> Array | None:
-    """Return the point with the signs of ``w`` that meets all conditions, or None."""
+    """Return the minimizer with the signs of ``w``, or None if it has other signs."""
     active = (w != 0) | (penalties == 0)
     signs = np.sign(w) * (penalties > 0)
     inner = gram[np.ix_(active, active)]

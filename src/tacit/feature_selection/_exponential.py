@@ -1,4 +1,4 @@
-"""A set of columns drawn by how well least squares does on it."""
+"""Private selection of a set of columns by the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ __all__ = ["ExponentialPlan", "ExponentialSelector", "subset_at"]
 
 Array = NDArray[np.float64]
 
-# Part of the score, the same for all data: it makes the least point unique
+# Ridge in every score, which makes the minimizer unique
 RIDGE = 1e-3
-# Bound on the error of a computed score, as a part of ``(1 + coef_bound)^2``, of which
-# see the page
+# Bound on the error of a computed score, as a fraction of ``(1 + coef_bound)^2``; the
+# page on the exponential mechanism over supports proves it
 SCORE_ERROR = 1e-4
-# With more columns the faces of the bound on weights are too many to go through
+# With more columns, the bound on weights has too many faces to enumerate
 MOST_SELECT = 6
 
 
 @dataclass(frozen=True)
 class ExponentialPlan(PlainNumbers):
-    """The scores and the noise of the draw, fixed without data.
+    """Plan of the scores and of the draw, fixed without data.
 
     Parameters
     ----------
     n_features, n_select
-        How many columns there are, and how many are drawn.
+        Number of columns, and number of those drawn.
     coef_bound
         Bound on the sum of absolute weights.
     intercept
-        Whether every set has a constant besides.
+        Whether a constant is added to every set.
     epsilon
         Privacy of the draw.
     neighbors
@@ -68,9 +68,9 @@ class ExponentialPlan(PlainNumbers):
 
     @property
     def mechanism(self) -> Exponential:
-        """What draws the set."""
-        # [subsets:sensitivity] a row that comes makes all scores worse, so that half
-        # the largest loss can be taken off again
+        """Mechanism that draws the set."""
+        # [subsets:sensitivity] an added row lowers all scores, by up to the largest
+        # loss: shifted by half of it, they change by at most half
         largest = self.largest_loss
         error = 2 * SCORE_ERROR * (1 + self.coef_bound) ** 2
         if self.neighbors is Neighbors.ADD_OR_REMOVE_ONE:
@@ -93,7 +93,7 @@ class ExponentialPlan(PlainNumbers):
         linear, squares = sums.with_targets()
         gram = sums.with_columns(list(range(sums.n_columns)))
         found = np.empty(comb(self.n_features, self.n_select))
-        # [subsets:score] the least squares, and a ridge that no data move
+        # [subsets:score] least squares with a fixed ridge
         all_values(
             np.ascontiguousarray(gram),
             linear,
@@ -105,13 +105,13 @@ class ExponentialPlan(PlainNumbers):
         )
         losses = found + squares / 2
         if self.neighbors is Neighbors.ADD_OR_REMOVE_ONE:
-            # [subsets:centered] the same for all sets, so that it changes no odds
+            # [subsets:centered] the same shift for all sets changes no probability
             return len(y) * self.largest_loss / 2 - losses
         return -losses
 
 
 def subset_at(index: int, n_features: int, n_select: int) -> tuple[int, ...]:
-    """Return the set of columns at a place of the lexicographic order."""
+    """Return the set of columns at an index of the lexicographic order."""
     chosen: list[int] = []
     first = 0
     for left in range(n_select, 0, -1):
@@ -127,18 +127,19 @@ def subset_at(index: int, n_features: int, n_select: int) -> tuple[int, ...]:
 
 
 class ExponentialSelector(PrivateSelector):
-    """Draw a set of columns, the likelier the better least squares does on it.
+    """Selection of columns by the exponential mechanism over all sets of them.
 
-    Every set of so many columns is scored, so it is for a few columns of not too many.
-    There is always an answer, and it assumes nothing of the columns.
+    Sets on which least squares has a small error are drawn with high probability. As
+    every set of that size is scored, it is for selecting few of not too many columns.
+    There is always an answer, and columns may be correlated.
 
     Parameters
     ----------
     epsilon
         Privacy budget of one fit.
     delta
-        Probability with which the bound may fail; 0 for the pure guarantee that the
-        draw has anyway. More allows slightly less noise.
+        Probability with which the bound may fail; 0 for a pure guarantee. A positive
+        value allows slightly less noise.
     n_features_to_select
         Number of columns, at most 6.
     feature_bounds
@@ -148,15 +149,15 @@ class ExponentialSelector(PrivateSelector):
         Lowest and highest target, public and required. Targets are clipped to it and
         mapped to [-1, 1].
     coef_bound
-        Bound on the sum of absolute weights, intercept included, in mapped units; a
-        model whose predictions stay in [-1, 1] on all of the cube has at most 1. Less
-        makes less noise, and hides larger weights.
+        Bound on the sum of absolute weights, intercept included, in mapped units. A
+        model with predictions in [-1, 1] for all features in [-1, 1] has at most 1. A
+        smaller bound needs less noise, and fits larger weights worse.
     fit_intercept
-        Whether least squares has a constant.
+        Whether least squares has an intercept.
     most_supports
-        Public limit on the number of sets; more are refused.
+        Largest number of sets to score; a fit that needs more is rejected.
     neighbors
-        ``"replace_one"`` or ``"add_or_remove_one"``. The latter has half the noise.
+        ``"replace_one"`` or ``"add_or_remove_one"``. The latter needs half the noise.
     noise
         ``"grid"`` for an exact draw, ``"float"`` for research.
     random_state
@@ -178,11 +179,11 @@ class ExponentialSelector(PrivateSelector):
 
     Notes
     -----
-    **Guarantee.** ``fit`` is pure with ``epsilon``, of bounded range: the exponential
-    mechanism with the least sum of squares on each set, which one row moves by at most
-    ``(1 + coef_bound)^2 / 2`` [1]_, Theorem 6.41. Where rows are added or removed all
-    scores move the same way, and half of that is enough. See the page on the
-    exponential mechanism over supports.
+    **Guarantee.** ``fit`` is (epsilon, 0)-private and of bounded range: the exponential
+    mechanism with the minimal sum of squares on each set as its score, which changes by
+    at most ``(1 + coef_bound)^2 / 2`` with one row [1]_, Theorem 6.41. Where rows are
+    added or removed all scores change in the same direction, and half of that is
+    enough. See the page on the exponential mechanism over supports.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Compiled loops: coordinate descent, and least squares on every set of columns."""
+"""Compiled coordinate descent, and least squares on every set of columns."""
 
 import numpy as np
 from numba import njit
@@ -18,10 +18,10 @@ def descend(
     tolerance: float,
     n_sweeps: int,
 ) -> None:
-    """Lower ``w' gram w / 2 - linear' w + penalties' |w|`` in ``w``, in place.
+    """Minimize ``w' gram w / 2 - linear' w + penalties' |w|`` by coordinate descent.
 
-    Ends when no coordinate moves its own slope by more than the tolerance, or after so
-    many sweeps.
+    Updates ``w`` in place. Ends when no step of a sweep changes the derivative in its
+    coordinate by more than the tolerance, or after ``n_sweeps``.
     """
     slack = linear - gram @ w
     for _ in range(n_sweeps):
@@ -44,10 +44,10 @@ def descend(
 
 
 @njit(cache=True)
-def solve_in_place(A: Array, x: Array, size: int) -> bool:
-    """Turn ``x`` into the solution of ``A x = x``, by elimination with pivoting.
+def solve_dense(A: Array, x: Array, size: int) -> bool:
+    """Overwrite the right side ``x`` with the solution, by elimination with pivoting.
 
-    Both are overwritten. False where a pivot is zero.
+    ``A`` is overwritten too. False where a pivot is zero.
     """
     for j in range(size):
         pivot = j
@@ -73,7 +73,7 @@ def solve_in_place(A: Array, x: Array, size: int) -> bool:
 
 
 @njit(cache=True)
-def value(H: Array, b: Array, w: Array, size: int) -> float:
+def quadratic(H: Array, b: Array, w: Array, size: int) -> float:
     """Return ``w' H w / 2 - b' w``."""
     total = 0.0
     for i in range(size):
@@ -95,10 +95,10 @@ def on_face(
     x: Array,
     w: Array,
 ) -> bool:
-    """Set ``w`` to the least point on one face of the bound, moved into the face.
+    """Set ``w`` to the minimizer on the plane of one face, projected into the bound.
 
-    Signs name the face: the sum of weights times signs is the bound, and weights of
-    sign zero are zero.
+    The face is that of the cross-polytope of ``sum |w| = bound`` with these signs, and
+    with zero weights where signs are zero.
     """
     count = 0
     scale = 1.0
@@ -118,7 +118,7 @@ def on_face(
         count += 1
     A[count, count] = 0.0
     x[count] = bound * scale
-    if not solve_in_place(A, x, count + 1):
+    if not solve_dense(A, x, count + 1):
         return False
     total = 0.0
     count = 0
@@ -139,24 +139,24 @@ def on_face(
 def least_value(
     H: Array, b: Array, bound: float, size: int, A: Array, x: Array, w: Array
 ) -> float:
-    """Return the least of ``w' H w / 2 - b' w`` with ``sum |w|`` up to the bound.
+    """Return the minimum of ``w' H w / 2 - b' w`` with ``sum |w|`` up to the bound.
 
-    Leaves the point in ``w``. ``A`` and ``x`` are room to work in, one larger than
+    Leaves the minimizer in ``w``. ``A`` and ``x`` are work space, one larger than
     ``H``.
     """
     for i in range(size):
         x[i] = b[i]
         for j in range(size):
             A[i, j] = H[i, j]
-    if solve_in_place(A, x, size):
+    if solve_dense(A, x, size):
         total = 0.0
         for i in range(size):
             total += abs(x[i])
         if total <= bound:
             for i in range(size):
                 w[i] = x[i]
-            return value(H, b, w, size)
-    # the least point is inside some face, where it is least on the face's plane
+            return quadratic(H, b, w, size)
+    # the minimizer is inside some face, and minimizes on the plane of that face
     signs = np.zeros(size)
     trial = np.zeros(size)
     best = 0.0
@@ -170,7 +170,7 @@ def least_value(
         if not np.any(signs != 0.0):
             continue
         if on_face(H, b, signs, bound, size, A, x, trial):
-            found = value(H, b, trial, size)
+            found = quadratic(H, b, trial, size)
             if found < best:
                 best = found
                 for i in range(size):
@@ -188,9 +188,9 @@ def all_values(
     bound: float,
     out: Array,
 ) -> None:
-    """Fill ``out`` with the least value on each set of columns, in the usual order.
+    """Fill ``out`` with the minimum on each set of columns, in lexicographic order.
 
-    Columns beyond the features, such as a constant, are in every set.
+    Columns after the features, such as a constant, are in every set.
     """
     extra = len(linear) - n_features
     size = n_select + extra

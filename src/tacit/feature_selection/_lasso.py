@@ -1,4 +1,4 @@
-"""The columns that a lasso keeps, told where no single row can change them."""
+"""Private support of a Lasso, released where no single row can change it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from tacit.solvers._base import require_delta
 __all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]
 
 ACCOUNTINGS = ("tight", "paper")
-# Chance of no answer, at distances that the default penalty makes room for
-REJECTED = 0.01
-# Part of a penalty that columns outside may take up by their likeness to those inside
-LIKENESS = 0.25
+# Probability of no answer at the distance that the default penalty aims at
+WITHHELD = 0.01
+# Fraction of the penalty reserved for columns correlated with the selected ones
+CORRELATED = 0.25
 
 
 @dataclass(frozen=True)
 class LassoStabilityPlan(PlainNumbers):
-    """A lasso and the noise of its test, fixed without data.
+    """Plan of a lasso and of the test of its stability, fixed without data.
 
     Parameters
     ----------
     facts
-        The lasso by its public numbers, and the test of its stability.
+        Public parameters of the lasso and of its test.
     release
-        The rule by which a support is told.
+        Mechanism that releases or withholds the support.
     n_rows
         Number of rows that the penalty was planned for.
     """
@@ -65,11 +65,11 @@ class LassoStabilityPlan(PlainNumbers):
 
 
 class LassoStabilitySelector(PrivateSelector):
-    """Select the columns that a lasso keeps, where no single row can change them.
+    """Support of a Lasso, released where no single row can change it.
 
-    The answer is the support of the lasso itself, without noise, or
-    `tacit.mechanisms.NoAnswer`. A support may have fewer columns than asked for, and
-    none where no column is strong enough for the penalty.
+    The answer is the support itself, without noise, or `tacit.mechanisms.NoAnswer`. It
+    may have fewer columns than ``n_features_to_select``, or none where no column is
+    strong enough for the penalty.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class LassoStabilitySelector(PrivateSelector):
         number of rows, which is public when neighbors replace a row; must be given
         when they add or remove one. It must not be zero.
     n_features_to_select
-        Most columns that a support may have; a larger one is not told.
+        Maximum number of columns; a larger support is not released.
     feature_bounds
         Range of each feature, public and required, as in `PeelingSelector`. Entries are
         clipped to it and mapped to [-1, 1].
@@ -89,36 +89,36 @@ class LassoStabilitySelector(PrivateSelector):
         mapped to [-1, 1].
     penalty
         Weight of the sum of absolute weights, against half the sum of squared
-        residuals, for features and targets mapped to [-1, 1]. None for the least at
-        which noise of ``noise_level`` is not mistaken for signal and the budget can
-        give an answer.
+        residuals, for features and targets mapped to [-1, 1]. None for the smallest at
+        which noise of ``noise_level`` is not mistaken for signal and the budget allows
+        an answer.
     noise_level
-        Standard deviation to expect of what no column explains, in mapped units. It
-        enters the default penalty alone.
+        Expected standard deviation of the residuals, in mapped units. It is used for
+        the default penalty only.
     coef_bound
-        Bound on the sum of absolute weights, intercept included, in mapped units; a
-        model whose predictions stay in [-1, 1] on all of the cube has at most 1. Beyond
-        it there is no answer.
+        Bound on the sum of absolute weights, intercept included, in mapped units. A
+        model with predictions in [-1, 1] for all features in [-1, 1] has at most 1. A
+        lasso beyond the bound gives no answer.
     incoherence
-        Bound on the sum of absolute weights that explain a column outside by the
-        columns selected and the constant. Beyond it there is no answer.
+        Bound on the sum of absolute weights in the regression of any other column on
+        the selected ones and the constant. Columns beyond it give no answer.
     curvature
-        Least eigenvalue of second moments of the selected columns, as a part of the
-        number of rows; for ``accounting="paper"``. Below it there is no answer.
+        Lower bound on the eigenvalues of the second moments of the selected columns;
+        for ``accounting="paper"``. Columns below it give no answer.
     accounting
-        ``"tight"``, or ``"paper"`` for the slacks as published, repaired where they do
-        not hold; those take hundreds of times as many rows.
+        ``"tight"``, or ``"paper"`` for the published bounds, corrected where they do
+        not hold, which need hundreds of times as many rows.
     fit_intercept
-        Whether the lasso has a constant without penalty.
+        Whether the lasso has an intercept, which is not penalized.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
         Public guess of the number of rows that the default penalty is planned for;
         privacy does not rest on it. None for the number of rows where it is public, and
-        otherwise one over the root of delta.
+        otherwise for one over the square root of delta.
     fallback
-        What to use where there is no answer, or an empty support: None to refuse,
-        ``"all"``, or a list of columns.
+        Columns to use where there is no answer, or an empty support: ``"all"``, a list
+        of columns, or None to raise an error.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.
@@ -138,12 +138,12 @@ class LassoStabilitySelector(PrivateSelector):
 
     Notes
     -----
-    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: a lower
-    bound on the rows to change before the support does, which moves by at most one
-    between neighbors, decides by the optimal rule whether the support is told. The idea
-    and the first such bound are in [1]_, Section 6.3.4, and [2]_; their test does not
-    hold where the support is smaller than allowed. The page on the stability of the
-    lasso proves the ones used here.
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors. Whether
+    the support is released depends on a lower bound on the number of rows to change
+    before the support changes. That bound differs by at most one between neighbors. The
+    idea and the first such bound are in [1]_, Section 6.3.4, and [2]_; their test does
+    not hold where the support is smaller than allowed. The page on the stability of the
+    lasso proves the bounds used here.
 
     References
     ----------
@@ -214,16 +214,16 @@ class LassoStabilitySelector(PrivateSelector):
         require_delta(budget, "LassoStabilitySelector", instead)
         check_row_count("LassoStabilitySelector", n_rows, budget.neighbors)
         release = StableRelease(budget.epsilon, budget.delta)
-        needed = release.distance_needed(REJECTED)
+        needed = release.distance_needed(WITHHELD)
         facts = self._facts(budget.neighbors.rows_changed)
         penalty = self.penalty
         if penalty is None:
             penalty = self._penalty(facts, n_rows, n_features, needed)
         if penalty >= n_rows:
-            what = "given" if self.penalty is not None else "the budget needs"
+            why = "as given" if self.penalty is not None else "needed for the budget"
             raise PlanError(
-                f"LassoStabilitySelector: a penalty of {penalty:.3g}, as {what}, keeps "
-                f"no column of {n_rows} rows; raise epsilon or delta, or use "
+                f"LassoStabilitySelector: a penalty of {penalty:.3g}, {why}, selects "
+                f"no column with {n_rows} rows; raise epsilon or delta, or use "
                 "PeelingSelector."
             )
         facts = replace(facts, penalty=penalty)
@@ -252,12 +252,12 @@ class LassoStabilitySelector(PrivateSelector):
             )
 
     def _facts(self, rows_changed: int) -> PaperFacts | SquaredFacts:
-        """Return the facts but for the penalty, which is set to one."""
-        ends = (rows_changed, self.fit_intercept)
+        """Return the public parameters, with a placeholder for the penalty."""
+        rest = (rows_changed, self.fit_intercept)
         n_select = self.n_features_to_select
         if self.accounting == "paper":
-            return PaperFacts(n_select, 1.0, self.curvature, *ends)
-        return SquaredFacts(n_select, 1.0, self.coef_bound, self.incoherence, *ends)
+            return PaperFacts(n_select, 1.0, self.curvature, *rest)
+        return SquaredFacts(n_select, 1.0, self.coef_bound, self.incoherence, *rest)
 
     def _penalty(
         self,
@@ -266,14 +266,14 @@ class LassoStabilitySelector(PrivateSelector):
         n_features: int,
         needed: float,
     ) -> float:
-        """Return the least penalty at which there can be an answer."""
-        chance = self.noise_level * sqrt(2 * n_rows * log(2 * n_features))
+        """Return the smallest penalty at which there can be an answer."""
+        noise = self.noise_level * sqrt(2 * n_rows * log(2 * n_features))
         if isinstance(facts, PaperFacts):
-            # slopes outside are held against half of the penalty, and a replaced row
-            # counts twice
+            # gradients of other columns are compared with half of the penalty, and a
+            # replaced row counts twice
             changes = facts.rows_changed * (needed + 1)
-            return 2 * (chance + changes * facts.slack) / (1 - 2 * LIKENESS)
-        return (chance + (needed + 2) * facts.slack) / (1 - LIKENESS)
+            return 2 * (noise + changes * facts.slack) / (1 - 2 * CORRELATED)
+        return (noise + (needed + 2) * facts.slack) / (1 - CORRELATED)
 
     def select(
         self, plan: LassoStabilityPlan, X: Any, y: Any, rng: Generator

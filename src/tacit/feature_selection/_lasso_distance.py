@@ -1,8 +1,7 @@
-"""How many rows must change before the lasso keeps other columns.
+"""Distance of a Lasso to instability: how many rows must change to change its support.
 
-Each kind of facts names a lasso by public numbers alone and measures a distance: a
-lower bound on the rows to change before the support does, which moves by at most one
-between neighbors and is zero wherever a neighbor has another support.
+The distance is a lower bound on that number. It differs by at most one between
+neighbors, and is zero wherever a neighbor has another support.
 """
 
 from __future__ import annotations
@@ -29,12 +28,13 @@ __all__ = [
 Array = NDArray[np.float64]
 Support = tuple[int, ...]
 
-# Bound on the error of a computed number of changes, of which see the page
+# Bound on the error of a computed number of changes; the page on the stability of the
+# lasso proves it
 ERROR = 1e-3
 
 
 class LassoFacts(Protocol):
-    """Public facts of a lasso, with the test of its stability that rests on them."""
+    """Public parameters of a lasso, with the test of its stability."""
 
     @property
     def slack(self) -> float: ...
@@ -51,33 +51,33 @@ def lasso_distance(X: Any, y: Array, facts: LassoFacts) -> tuple[Support, float]
     y
         Targets from -1 to 1.
     facts
-        Public facts and the kind of test.
+        Public parameters and the kind of test.
     """
-    with np.errstate(all="ignore"):  # a warning would tell of the rows
+    with np.errstate(all="ignore"):  # a warning would leak
         return facts.distance(X, y)
 
 
 def safe_distance(changes: float) -> float:
-    """Return the distance to release, from the least of all tests as computed."""
-    # [lasso:distance] one change may use up the last unit, and round-off is kept back
+    """Return the distance, from the computed minimum of all tests."""
+    # [lasso:distance] less one for the last change, and less round-off
     return max(0.0, changes - 1.0 - ERROR) / (1.0 + 2 * ERROR)
 
 
 @dataclass(frozen=True)
 class SquaredFacts:
-    """Squared loss, with slacks that follow the change of the solution exactly.
+    """Lasso and its test of stability, by exact bounds on the change of the solution.
 
     Parameters
     ----------
     n_select
-        Most columns that a support may have.
+        Maximum number of columns of a support.
     penalty
         Weight of the absolute values, against half the sum of squared residuals.
     coef_bound
         Bound on the sum of absolute weights, intercept included.
     incoherence
-        Bound on the sum of absolute weights with which columns of the support, and the
-        constant, explain any other column.
+        Bound on the sum of absolute weights in the regression of any other column on
+        the support and the constant.
     rows_changed
         Rows in which neighbors differ: 1, or 2 where one is replaced.
     intercept
@@ -85,8 +85,9 @@ class SquaredFacts:
 
     Notes
     -----
-    **Guarantee.** The distance moves by at most one between neighbors and is zero where
-    a neighbor has another support; the page on the stability of the lasso proves it.
+    **Guarantee.** The distance differs by at most one between neighbors and is zero
+    where a neighbor has another support; the page on the stability of the lasso proves
+    it.
     """
 
     n_select: int
@@ -112,8 +113,8 @@ class SquaredFacts:
 
     @property
     def slack(self) -> float:
-        """How far neighbors can move the slope of a column outside the support."""
-        # [lasso:slopes]
+        """Bound on the change of the gradient in a column outside the support."""
+        # [lasso:gradients]
         return self.rows_changed * self.residual * (1 + self.incoherence)
 
     def distance(self, X: Any, y: Array) -> tuple[Support, float]:
@@ -134,16 +135,16 @@ class SquaredFacts:
         return lasso.support, safe_distance(changes)
 
     def _inner_changes(self, lasso: ExactLasso) -> float:
-        """Return the least of the tests on columns of the support and the constant."""
+        """Return the minimum of the tests of the columns of the support."""
         least = float(np.linalg.eigvalsh(lasso.gram)[0])
-        if least <= len(lasso.positions):  # a singular matrix explains nothing
+        if least <= len(lasso.positions):  # nearly singular
             return 0.0
-        explained = np.linalg.solve(lasso.gram, lasso.cross.T)
+        regressions = np.linalg.solve(lasso.gram, lasso.cross.T)
         return self.changes_inside(
             len(lasso.positions),
             len(lasso.support),
             least=least,
-            coherence=float(np.abs(explained).sum(axis=0).max(initial=0.0)),
+            coherence=float(np.abs(regressions).sum(axis=0).max(initial=0.0)),
             norm=float(np.abs(lasso.w).sum()),
             smallest=lasso.smallest,
         )
@@ -158,7 +159,7 @@ class SquaredFacts:
         norm: float,
         smallest: float,
     ) -> float:
-        """Return the rows to change before a column of the support may leave it.
+        """Return how many rows to change before a column of the support may leave it.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class SquaredFacts:
         least
             Least eigenvalue of their Gram matrix.
         coherence
-            Largest sum of absolute weights with which they explain another column.
+            Largest sum of absolute weights in a regression of another column on them.
         norm
             Sum of absolute weights.
         smallest
@@ -185,7 +186,7 @@ class SquaredFacts:
             return 0.0
         curved = least - g / 2
         pull = h * sqrt(g) * self.residual
-        # [lasso:tests] each moves by at most one while all are above one
+        # [lasso:tests] each changes by at most one while all are above one
         tests = [
             least / g - 1,
             (bound - norm) * curved / (sqrt(g) * pull + g * bound),
@@ -198,23 +199,23 @@ class SquaredFacts:
 
 @dataclass(frozen=True)
 class PaperFacts:
-    """Squared loss, with the published slacks and both repairs.
+    """Lasso and its test of stability as published, with both corrections.
 
     Parameters
     ----------
     n_select
-        Most columns that a support may have.
+        Maximum number of columns of a support.
     penalty
         As in `SquaredFacts`.
     curvature
-        Least eigenvalue of the Gram matrix of the support that is tested for, as a part
-        of the number of rows; twice the constant of the publication.
+        Least eigenvalue of the Gram matrix of the support that is required, as a
+        fraction of the number of rows; twice the constant of the publication.
     rows_changed, intercept
         As in `SquaredFacts`; the constant counts as one more column of the support.
 
     Notes
     -----
-    **Guarantee.** As `SquaredFacts`, by Theorem 6.14 of [1]_ with the largest slope
+    **Guarantee.** As `SquaredFacts`, by Theorem 6.14 of [1]_ with the largest gradient
     outside the support and without the added one.
 
     References
@@ -238,24 +239,24 @@ class PaperFacts:
 
     @property
     def size(self) -> int:
-        """Most weights that are not zero."""
+        """Maximum number of nonzero weights."""
         return self.n_select + self.intercept
 
     @property
     def slack(self) -> float:
-        """The published bound on the move of a slope."""
-        # [lasso-paper:slopes]
+        """The published bound on the change of a gradient."""
+        # [lasso-paper:gradients]
         return 12 * self.size**2 / (self.curvature / 2)
 
     @property
     def least_penalty(self) -> float:
-        """Penalty that must be passed for any answer."""
+        """Penalty below which there is no answer."""
         return 16 * self.size**2 / (self.curvature / 2)
 
     def distance(self, X: Any, y: Array) -> tuple[Support, float]:
         """Return the support and its distance; zero where it is not certain."""
         sums = ExactSums(X, y, intercept=self.intercept)
-        # slopes outside are to be below half the penalty, and weights below one
+        # gradients outside must be below half the penalty, and weights below one
         lasso = exact_lasso(
             sums,
             self.penalty,
@@ -274,6 +275,6 @@ class PaperFacts:
             tests.append((n * (1 - float(np.abs(lasso.w).max())) - 2 * unit) / unit)
         if lasso.support:
             tests.append((n * lasso.smallest - 2 * unit) / unit)
-        # a replaced row is one that leaves and one that comes
+        # a replaced row is one removed and one added
         changes = min(tests) - (self.rows_changed - 1) - ERROR
         return lasso.support, max(0.0, changes) / (self.rows_changed + 2 * ERROR)

@@ -1,4 +1,4 @@
-"""Peeling: columns chosen one after another by the exponential mechanism."""
+"""Peeling: repeated choice of a column by the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ __all__ = [
     "centered_targets",
 ]
 
-# Quantiles of the targets from which their middle and width are taken
+# Quantiles of the targets that give their center and width
 LEVELS = (PARTS // 5, PARTS - PARTS // 5)
 
 
 @dataclass(frozen=True)
 class BudgetFractions:
-    """Parts of the budget, by what they are spent on."""
+    """Fractions of the budget for each release."""
 
     targets: float = 0.12
     center: float = 0.05
@@ -59,9 +59,8 @@ class BudgetFractions:
     fits: float = 0.2
 
     def choices(self, *names: str) -> float:
-        """Return what is left for the choices after the parts named."""
-        used: list[float] = [getattr(self, name) for name in names]
-        return 1.0 - sum(used)
+        """Return the fraction left for the choices after those named."""
+        return 1.0 - sum(getattr(self, name) for name in names)
 
 
 FRACTIONS = BudgetFractions()
@@ -69,7 +68,7 @@ FRACTIONS = BudgetFractions()
 
 @dataclass(frozen=True)
 class PeelPlan(PlainNumbers):
-    """Noise of every release, fixed without data.
+    """Plan of peeling: the noise of every release, fixed without data.
 
     Parameters
     ----------
@@ -86,11 +85,11 @@ class PeelPlan(PlainNumbers):
     quantile_epsilon
         Privacy of one quantile of the targets; None where they are labels.
     spread_multiplier
-        Noise multiplier of the sums of features and their squares; None where they
-        would be mostly noise.
+        Noise multiplier of the sums of features and their squares; None where these
+        would be mostly noise and are not released.
     fit_multiplier
         Noise multiplier of each row of the normal equations of chosen columns; None
-        where columns are chosen by their correlations alone.
+        where columns are chosen by their correlations only.
     noise
         ``"grid"`` or ``"float"``.
     """
@@ -130,8 +129,8 @@ class PeelPlan(PlainNumbers):
 
     def moments(self, count: int, multiplier: float) -> Gaussian | Laplace:
         """Return the noise of sums of ``count`` values from -1 to 1 and squares."""
-        # [peel:moments] a replaced value moves by two, or its square along with it; one
-        # that is added brings the number of rows with it
+        # [peel:moments] a replaced value changes by up to two, or its square with it;
+        # an added one also changes the number of rows
         if self.neighbors is Neighbors.REPLACE_ONE:
             size = 2.25 * count if self.pure else 2 * sqrt(count)
         else:
@@ -140,7 +139,7 @@ class PeelPlan(PlainNumbers):
 
     def products(self, count: int) -> Gaussian | Laplace:
         """Return the noise of sums of a square and ``count - 1`` other products."""
-        # [peel:fits] a square stays between zero and one
+        # [peel:fits] squares are between zero and one
         assert self.fit_multiplier is not None
         h, others = self.rows_changed, count - 1
         size = h * others + 1.0 if self.pure else sqrt(h**2 * others + 1)
@@ -148,16 +147,16 @@ class PeelPlan(PlainNumbers):
 
     def _additive(self, multiplier: float, size: float) -> Gaussian | Laplace:
         kind = Laplace if self.pure else Gaussian
-        # roots may have been rounded down, by less than this
+        # more than square roots lose by rounding
         return kind(multiplier, size * UNIT * (1 + 1e-12), self.noise)
 
     def column(self) -> Exponential:
-        """Return what chooses a column."""
+        """Return the mechanism that chooses a column."""
         # [peel:score] the products of a row are at most one, of either sign
         return Exponential(self.choice_epsilon, self.rows_changed * UNIT, self.noise)
 
     def quantile(self, level: int) -> Exponential:
-        """Return what chooses a quantile of the targets."""
+        """Return the mechanism that chooses a quantile of the targets."""
         assert self.quantile_epsilon is not None
         sensitivity = rank_sensitivity(level, self.neighbors)
         return Exponential(self.quantile_epsilon, sensitivity, self.noise)
@@ -165,33 +164,34 @@ class PeelPlan(PlainNumbers):
 
 Array = NDArray[np.float64]
 
-# Cells of the grid for quantiles of the targets, and how many times the distance of the
-# quantiles from their middle targets may be from it: 1.6 deviations of normal ones
+# Cells of the grid for quantiles of the targets, and the width to which targets are
+# clipped, as a multiple of half the distance of the quantiles: 1.6 standard deviations
+# of normal targets
 N_CELLS = 2**9
 TARGET_REACH = 1.9
-# Deviations beyond which features and residuals are cut
+# Standard deviations to which features and residuals are clipped
 WIDTH = 2.5
 RESIDUAL_WIDTH = 1.75
 LEAST_RESIDUAL = 0.05
-# Mean square of a feature, roughly
+# Typical mean square of a feature
 USUAL_SQUARE = 0.1
-# Noise in a mean square of features up to which it is worth its share
+# Largest noise in the mean square of a feature with which it is released
 MOST_SPREAD_NOISE = 0.1
-# What it is worth, in the sharpness of choices
+# Value of that release, as a factor of the epsilon of a choice
 SPREAD_WORTH = 1.5
 
 
 @dataclass(frozen=True)
 class Peel(PlainNumbers):
-    """Choose columns one after another, each by an exponential mechanism.
+    """Choice of columns one after another, each by an exponential mechanism.
 
     Parameters
     ----------
     n_select
         Number of columns to choose.
     pursuit
-        Whether each choice is by the correlation with what is left of the targets
-        after a private regression on the columns chosen so far.
+        Whether each choice is by the correlation with the residuals of a private
+        regression on the columns chosen so far.
     labels
         Whether targets are two labels, -1 and 1, so that their range is known.
     noise
@@ -200,7 +200,7 @@ class Peel(PlainNumbers):
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private, and pure where delta is zero: choices
-    without replacement compose as those with it would (Durfee and Rogers 2019,
+    without replacement compose as choices with replacement (Durfee and Rogers 2019,
     Section 4; Dwork, Su and Zhang 2021, Algorithm 1), each is of bounded range, and
     sums get Gaussian or Laplace noise.
     """
@@ -211,7 +211,7 @@ class Peel(PlainNumbers):
     noise: str = "grid"
 
     def plan(self, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
-        """Return the plan with the sharpest choices that fits the budget."""
+        """Return the plan with the least noise in choices that fits the budget."""
         return _planned(self, budget, n_rows, n_features)
 
     def _of_kind(
@@ -219,7 +219,7 @@ class Peel(PlainNumbers):
     ) -> PeelPlan:
         plan = self._with(pure, budget, spread=True)
         assert plan.spread_multiplier is not None
-        # means and squares of columns are worth their share where noise leaves them
+        # means and squares of columns are released unless mostly noise
         scale = plan.moments(n_features, plan.spread_multiplier).scale(2 * n_features)
         if scale / UNIT <= MOST_SPREAD_NOISE * n_rows:
             return plan
@@ -232,12 +232,12 @@ class Peel(PlainNumbers):
             used.append("targets")
 
         def made(unit: float) -> PeelPlan:
-            def bounded(share: float, count: int) -> float:
-                part = share / count
+            def bounded(fraction: float, count: int) -> float:
+                part = fraction / count
                 return (part if pure else sqrt(8 * part)) / unit
 
-            def additive(share: float, count: int = 1) -> float:
-                part = share / count
+            def additive(fraction: float, count: int = 1) -> float:
+                part = fraction / count
                 return unit / (part if pure else sqrt(2 * part))
 
             others = self.n_select - 1
@@ -257,14 +257,14 @@ class Peel(PlainNumbers):
         return made(calibrate(lambda unit: made(unit).event, budget))
 
     def run(self, plan: PeelPlan, X: Any, y: Array, rng: Generator) -> tuple[int, ...]:
-        """Return the places of the chosen columns, in order.
+        """Return the indices of the chosen columns, in order.
 
         Parameters
         ----------
         plan
             From `plan`.
         X
-            Features from -1 to 1, dense or CSR, written over.
+            Features from -1 to 1, dense or CSR; overwritten.
         y
             Targets from -1 to 1.
         rng
@@ -285,10 +285,10 @@ class Peel(PlainNumbers):
         return tuple(sorted(chosen))
 
 
-# a model that selects first makes the same plans again and again, to divide its budget
+# a model that selects first makes the same plans repeatedly, to divide its budget
 @lru_cache(maxsize=256)
 def _planned(peel: Peel, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
-    # few choices cost less with Laplace noise, whatever delta is
+    # with few choices Laplace noise may be smaller, whatever delta is
     kinds = (True,) if budget.delta == 0 else (False, True)
     plans = [peel._of_kind(pure, budget, n_rows, n_features) for pure in kinds]
     plan = max(plans, key=_worth)
@@ -298,14 +298,14 @@ def _planned(peel: Peel, budget: Budget, n_rows: int, n_features: int) -> PeelPl
 
 
 def _worth(plan: PeelPlan) -> float:
-    """Return how good a plan is: how sharp its choices are, and on what scales."""
+    """Return the quality of a plan: its epsilon of a choice, and scaled columns."""
     worth = 1.0 if plan.spread_multiplier is None else SPREAD_WORTH
     return plan.choice_epsilon * worth
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Centered targets in integers, and what was released of them."""
+    """Centered targets as integers, with their released number and sum of squares."""
 
     values: Array
     n_rows: float
@@ -313,7 +313,7 @@ class Targets:
 
 
 def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
-    """Return targets less a private mean, cut to a private width."""
+    """Return targets clipped to a private width, less a private mean."""
     middle, width = 0.0, 1.0
     if plan.quantile_epsilon is not None:
         positions = np.rint((y + 1) / 2 * N_CELLS).astype(np.int64)
@@ -323,8 +323,8 @@ def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
         middle = (low + high) / 2
         width = max(TARGET_REACH * (high - low) / 2, 4 / N_CELLS)
         width = min(width, 1 + abs(middle))
-    cut = np.rint(np.clip((y - middle) / width, -1.0, 1.0) * SCALE)
-    sums = [cut.sum() * SCALE, (cut**2).sum()]
+    clipped = np.rint(np.clip((y - middle) / width, -1.0, 1.0) * SCALE)
+    sums = [clipped.sum() * SCALE, (clipped**2).sum()]
     counted = plan.neighbors is Neighbors.REPLACE_ONE
     if not counted:
         sums.append(len(y) * UNIT)
@@ -332,15 +332,15 @@ def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
     n_rows = float(len(y)) if counted else max(1.0, noisy[2])
     mean = float(np.clip(noisy[0] / n_rows, -1.0, 1.0))
     reach = 1 + abs(mean)
-    values = np.rint((cut / SCALE - mean) / reach * SCALE)
-    # rounding may not bring a part beyond one
+    values = np.rint((clipped / SCALE - mean) / reach * SCALE)
+    # rounding must not exceed the range
     np.clip(values, -SCALE, SCALE, out=values)
     square = np.clip(noisy[1] / n_rows - mean**2, LEAST_RESIDUAL**2, 1.0) / reach**2
     return Targets(values, n_rows, square * n_rows)
 
 
 def _integer_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any:
-    """Return features in integers, centered and scaled where that was planned."""
+    """Return features as integers, centered and scaled where planned."""
     stored = X.data if sparse.issparse(X) else X
     stored *= SCALE
     np.rint(stored, out=stored)
@@ -383,7 +383,7 @@ class _Residuals:
         self._products = np.zeros(0)
 
     def regress(self, position: int, rng: Generator) -> None:
-        """Add a column, and set residuals to those of the private regression on all."""
+        """Add a column, and update the residuals by the private regression on all."""
         column = self._columns[:, [position]]
         column = np.asarray(column.todense() if sparse.issparse(column) else column)
         self._private_chosen.append(column.ravel())
@@ -396,7 +396,7 @@ class _Residuals:
         self._products = np.append(self._products, noisy[-1])
         weights = self._weights(mechanism.scale(len(sums)) / UNIT)
         left = self._targets.values / SCALE
-        # entry by entry, so that a row's residual does not depend on its place
+        # entry by entry, so that a row's residual does not depend on its position
         for weight, values in zip(weights, self._private_chosen, strict=True):
             left = left - weight * (values / SCALE)
         fit = weights @ self._gram @ weights - 2 * weights @ self._products
@@ -407,7 +407,7 @@ class _Residuals:
     def _weights(self, noise: float) -> Array:
         """Return weights from noisy normal equations, with a ridge of their noise."""
         values, vectors = np.linalg.eigh(self._gram)
-        # far more of it where the equations are mostly noise, so that weights vanish
+        # a much larger ridge where the equations are mostly noise: weights go to zero
         part = noise / (USUAL_SQUARE * self._targets.n_rows)
-        held = np.maximum(values, 0.0) + noise * sqrt(len(values)) * (1 + part)
-        return np.asarray(vectors @ (vectors.T @ self._products / held))
+        regularized = np.maximum(values, 0.0) + noise * sqrt(len(values)) * (1 + part)
+        return np.asarray(vectors @ (vectors.T @ self._products / regularized))

@@ -1,4 +1,4 @@
-"""Private selection of columns, one after another, by noisy correlations."""
+"""Private selection of columns by noisy correlations, one after another."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ METHODS = ("pursuit", "correlation")
 
 
 class PeelingSelector(PrivateSelector):
-    """Select columns one after another, by their noisy correlation with the target.
+    """Selection of columns one by one, by their noisy correlation with the target.
 
-    There is always an answer, and it is noisy: with too few rows for the budget, some
-    of the columns are chosen by chance.
+    There is always an answer. With too few rows for the budget, some of the columns are
+    chosen by chance.
 
     Parameters
     ----------
@@ -40,24 +40,25 @@ class PeelingSelector(PrivateSelector):
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
         the highest; a tuple of two numbers, which is one pair for all features and is
-        refused where there are just two; or a dict from the names of columns to numbers
-        or pairs. Entries beyond are clipped to it. It must not be read off the data.
+        rejected where there are just two; or a dict from the names of columns to
+        numbers or pairs. Entries are clipped to it. It must not be computed from the
+        data.
     y_range
         Lowest and highest target, public and required unless there are ``classes``.
-        Targets beyond are clipped to it. A range that is too wide costs little.
+        Targets are clipped to it. A range that is too wide costs little accuracy.
     classes
-        Two public labels, in place of ``y_range``.
+        Two public labels, instead of ``y_range``.
     method
-        ``"pursuit"`` takes out of the target what a private regression on the columns
-        chosen so far explains, before it chooses the next: the choice where columns
-        are correlated, and where few of them explain much. ``"correlation"`` chooses
-        all by their correlation with the target itself.
+        ``"pursuit"`` chooses each column by its correlation with the residuals of a
+        private regression on the columns chosen so far: better where columns are
+        correlated, and where few of them explain much. ``"correlation"`` chooses all
+        by their correlation with the target itself.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
-        Public guess of the number of rows, by which the budget is divided; privacy does
-        not rest on it. None for the number of rows where it is public, and otherwise
-        one over the root of delta.
+        Public guess of the number of rows, used to divide the budget; privacy does not
+        rest on it. None for the number of rows where it is public, and otherwise for
+        one over the square root of delta.
     noise
         ``"grid"`` for exact noise, ``"float"`` for research.
     random_state
@@ -82,7 +83,7 @@ class PeelingSelector(PrivateSelector):
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: two
     quantiles of the target by exponential mechanisms, sums with Gaussian or Laplace
     noise, and one exponential mechanism for each column on sums of integers, which
-    one row moves by at most one unit [1]_, [2]_. ``"pursuit"`` adds noisy normal
+    one row changes by at most one unit [1]_, [2]_. ``"pursuit"`` adds noisy normal
     equations of the columns chosen so far [3]_. See the page on peeling among the
     guarantees.
 

@@ -1,9 +1,9 @@
 """Sums of products of columns, exact in floating point.
 
 Features and targets are rounded to integers of at most ``SCALE``, row by row. A product
-of two is an integer of at most 2^26, so that sums over as many rows as
-`tacit.mechanisms.integer_noise` provides for, 2^26, are exact in any order, and two
-data sets differ in them by what their own rows bring and no more.
+of two is an integer of at most 2^26, so that sums over up to 2^26 rows, the limit of
+`tacit.mechanisms.integer_noise`, are exact in any order. A row changes them by its own
+products only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["SCALE", "UNIT", "ExactSums", "check_row_count"]
 
 Array = NDArray[np.float64]
 
-# Integers that make one, and those that a product of two ones has
+# Integers that stand for one, and for a product of two ones
 SCALE = 2**13
 UNIT = float(SCALE) ** 2
 # Entries of a block of rows
@@ -30,10 +30,10 @@ BLOCK = 2**21
 
 
 def check_row_count(selector: str, n_rows: int, neighbors: Neighbors) -> None:
-    """Refuse more rows than sums are exact for, where their number is public."""
+    """Raise where a public number of rows is too large for exact sums."""
     if neighbors is Neighbors.REPLACE_ONE and n_rows > MAX_INTEGER_ROWS:
         raise PlanError(
-            f"{selector} provides for up to {MAX_INTEGER_ROWS} rows, got "
+            f"{selector} takes up to {MAX_INTEGER_ROWS} rows, got "
             f"n_rows={n_rows}; use BlockVoteSelector."
         )
 
@@ -59,7 +59,7 @@ class ExactSums:
         self.n_rows = len(y)
 
     def unpenalized(self) -> list[int]:
-        """Return the places of columns without a penalty."""
+        """Return the indices of columns without a penalty."""
         return [self.n_features] if self.intercept else []
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
@@ -68,7 +68,7 @@ class ExactSums:
         for low in range(0, len(self._private_y), rows):
             part = self._private_X[low : low + rows]
             block = np.empty((len(part), self.n_columns))
-            # [lasso:whole] integers, a record at a time
+            # [lasso:integers] rounded entry by entry
             np.rint(part * float(SCALE), out=block[:, : self.n_features])
             block[:, self.n_features :] = SCALE
             yield block, np.rint(self._private_y[low : low + rows] * float(SCALE))
@@ -82,7 +82,7 @@ class ExactSums:
         return total / UNIT, squares / UNIT
 
     def with_columns(self, positions: list[int]) -> Array:
-        """Return the sums of all columns times those at these places."""
+        """Return the sums of all columns times those at some positions."""
         total = np.zeros((self.n_columns, len(positions)))
         for block, _ in self.blocks():
             total += block.T @ block[:, positions]

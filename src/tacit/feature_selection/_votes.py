@@ -48,34 +48,35 @@ class BlockVoteSelector(PrivateSelector):
         number of rows, which is public when neighbors replace a row; must be given
         when they add or remove one. 0.0 for a pure guarantee, with ``"features"``.
     n_features_to_select
-        Number of columns. The default selector says so many; ``"features"`` chooses so
-        many, and with other methods a selector of your own says how many there are.
+        Number of columns of the default selector, and of the result with
+        ``"features"``. With the other methods your own ``selector`` determines it.
     selector
-        Object of scikit-learn with ``fit`` and ``get_support``, which is cloned for
-        each block, or a function of features and targets that returns the places of
-        columns or a mask. None for the columns that enter the lasso path first. One
-        that fails on a block votes for nothing there.
+        Selector of scikit-learn with ``fit`` and ``get_support``, which is cloned for
+        each block, or a function of features and targets that returns indices of
+        columns or a mask. None for the columns that enter the lasso path first. A
+        selector that fails on a block casts no vote there.
     method
         ``"blocks"``: the set of columns that most blocks agree on, or `NoAnswer` where
-        a row might turn the vote. ``"subsamples"``: the same with random subsamples,
-        which ask far more often. ``"features"``: blocks vote for each column by
-        itself, and the columns with most votes are chosen with noise; always answers.
+        one row could change the result. ``"subsamples"``: the same with random
+        subsamples, which runs the selector far more often. ``"features"``: blocks vote
+        for each column by itself, and the columns with most votes are chosen with
+        noise; always answers.
     n_blocks
         Number of blocks; None to plan it from the budget. Not for ``"subsamples"``.
     feature_bounds
-        Ranges that entries are clipped to, as in `PeelingSelector`; None to leave them.
+        Ranges to clip entries to, as in `PeelingSelector`; None for no clipping.
     y_range
-        Lowest and highest target, to which targets are cut; None to leave them.
+        Lowest and highest target, to which targets are clipped; None for no clipping.
     classes
-        Two public labels, which the selector sees as -1 and 1; None to pass targets on
-        as they are.
+        Two public labels, which the selector gets as -1 and 1; None to pass targets
+        unchanged.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
         Public guess of the number of rows to plan for; privacy does not rest on it.
     fallback
-        What `transform` uses without an answer: ``"all"``, a list of columns, or None
-        to refuse.
+        Columns for `transform` where there is no answer: ``"all"``, a list of columns,
+        or None to raise an error.
     noise
         ``"grid"`` for exact noise, ``"float"`` for research.
     random_state
@@ -89,7 +90,7 @@ class BlockVoteSelector(PrivateSelector):
     support_ : ndarray of bool or None
         Mask of the selected columns; None without an answer.
     released_ : bool
-        Whether there is an answer. That there is none is a release too.
+        Whether there is an answer, which is itself a private release.
     n_features_in_ : int
         Number of columns.
     privacy_ : PrivacyReport
@@ -209,7 +210,7 @@ class BlockVoteSelector(PrivateSelector):
     def _features(self, n_features: int, sparse: bool) -> FeatureBounds | None:
         """Return the ranges that entries are clipped to, where they are given."""
         if self.classes is not None or self.y_range is not None:
-            self._public_targets()  # refuses what is neither
+            self._public_targets()  # raises where they are invalid
         if self.feature_bounds is None:
             return None
         features = FeatureBounds.of(
@@ -220,7 +221,7 @@ class BlockVoteSelector(PrivateSelector):
         return features
 
     def _prepared_targets(self, y: NDArray[Any], features: FeatureBounds | None) -> Any:
-        """Return targets as they are, cut to their range, or labels -1 and 1."""
+        """Return targets unchanged, clipped to their range, or as labels -1 and 1."""
         if self.classes is not None:
             bounds = RowBounds(classes=two_labels(self.classes))
             return 2.0 * bounds.codes(y) - 1.0
@@ -231,15 +232,15 @@ class BlockVoteSelector(PrivateSelector):
         return y if self.y_range is None else np.clip(y, *public_range(self.y_range))
 
     def _prepared_features(self, X: Any, features: FeatureBounds | None) -> Any:
-        """Return entries cut to their ranges, in their own units."""
+        """Return entries clipped to their ranges, in their own units."""
         return X if features is None else features.clip(X)
 
     def _range_assumptions(self, features: FeatureBounds | None) -> tuple[str, ...]:
-        """Return what a report says of what is cut."""
-        cut = () if features is None else (RANGED,)
+        """Return assumptions on the ranges that are given."""
+        ranged = () if features is None else (RANGED,)
         if self.classes is not None:
-            return (*cut, LABELED)
+            return (*ranged, LABELED)
         if self.y_range is None:
-            return cut
+            return ranged
         low, high = public_range(self.y_range)
-        return (*cut, f"targets are clipped to [{low:g}, {high:g}]")
+        return (*ranged, f"targets are clipped to [{low:g}, {high:g}]")
