@@ -17,9 +17,9 @@ from tacit.privacy import (
     Neighbors,
     PoissonSampled,
     Repeated,
-    TiltedMinimum,
     calibrate,
 )
+from tacit.privacy.events import TiltedMinimum
 from tacit.solvers.noisy_sgd import HIDDEN, Sampling, least_noise
 
 

@@ -29,7 +29,6 @@ from tacit.privacy import (
     ApproxDP,
     BoundedRange,
     Composed,
-    FixedSizeSampled,
     GaussianNoise,
     LaplaceNoise,
     Neighbors,
@@ -37,6 +36,7 @@ from tacit.privacy import (
     PureDP,
     Repeated,
 )
+from tacit.privacy.combined import FixedSizeSampled
 
 ADD, REPLACE = Neighbors.ADD_OR_REMOVE_ONE, Neighbors.REPLACE_ONE
 

@@ -22,7 +22,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.datasets import load
 from tacit.privacy import Budget
 from tacit.solvers import Problem
-from tacit.solvers.frank_wolfe import FrankWolfe, _combined, _sparse_pass, _walk
+from tacit.solvers.frank_wolfe import FrankWolfe, _combined, _iterate, _sparse_pass
 
 BOUNDS = RowBounds(norm="linf")
 RADIUS = 20.0
@@ -59,10 +59,10 @@ def nbytes(X: Any) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
-def seconds(walk: Any, solver: FrankWolfe, problem: Problem, rows: Any) -> float:
+def seconds(descend: Any, solver: FrankWolfe, problem: Problem, rows: Any) -> float:
     plan = solver.plan(problem, Budget(1.0, 1e-6))
     start = perf_counter()
-    _combined(plan, walk(plan, rows, as_generator(0)))
+    _combined(plan, descend(plan, rows, as_generator(0)))
     return perf_counter() - start
 
 
@@ -75,7 +75,9 @@ def measure(name: str, X: Any, y: np.ndarray, n_steps: int, plain_steps: int) ->
     first = seconds(_sparse_pass, FrankWolfe(n_steps=1), problem, rows)
     long = seconds(_sparse_pass, FrankWolfe(n_steps=n_steps), problem, rows)
     fast = (long - first) / (n_steps - 1)
-    plain = seconds(_walk, FrankWolfe(n_steps=plain_steps), problem, rows) / plain_steps
+    plain = (
+        seconds(_iterate, FrankWolfe(n_steps=plain_steps), problem, rows) / plain_steps
+    )
     tracemalloc.start()
     solver = FrankWolfe(n_steps=20)
     solver.run(

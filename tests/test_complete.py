@@ -11,7 +11,7 @@ from tests.sensitivity.subjects import SUBJECTS
 from tests.test_architecture import GUARANTEES, tags_in_code
 
 from tacit._discovery import declaring
-from tacit.convex import CoordinatePenalty
+from tacit.convex.regularizers import CoordinatePenalty
 from tacit.persistence._kinds import saved_kinds
 from tacit.persistence._values import decode, encode, saved_parts
 

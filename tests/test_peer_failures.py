@@ -22,7 +22,8 @@ from tacit.convex import minimize as minimizer
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
-from tacit.privacy import Budget, Ledger, Neighbors, TiltedMinimum, calibrate
+from tacit.privacy import Budget, Ledger, Neighbors, calibrate
+from tacit.privacy.events import TiltedMinimum
 from tacit.solvers import AMP, AdaptiveMoments, NoisyGD, ObjectivePerturbation, Problem
 from tacit.solvers._base import INTERCEPT_FRACTION
 from tacit.solvers.objective_perturbation import (

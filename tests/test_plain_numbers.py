@@ -32,17 +32,9 @@ from tacit.linear_model import (
 )
 from tacit.model_selection import PrivateSearchCV
 from tacit.preprocessing import PrivateQuantileBounds, PrivateStandardScaler
-from tacit.privacy import (
-    Budget,
-    Ledger,
-    Neighbors,
-    PrivacyCurve,
-    TradeOff,
-    event_data,
-    events,
-)
+from tacit.privacy import Budget, Ledger, Neighbors, TradeOff, event_data, events
 from tacit.privacy import GaussianNoise as Gaussian
-from tacit.privacy.curve import ORDERS
+from tacit.privacy.curve import ORDERS, PrivacyCurve
 from tacit.solvers import ObjectivePerturbation, Problem
 from tacit.tables import Column, Schema, TableError
 

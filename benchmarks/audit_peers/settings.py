@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.audit import Pair
+from tacit.audit.pairs import Pair
 
 # Of each bound; some thirty bounds on the page then hold together with 97 percent
 CONFIDENCE = 0.999

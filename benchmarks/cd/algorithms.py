@@ -20,12 +20,10 @@ from benchmarks.cd.optimum import OUTPUTS
 from benchmarks.cd.problems import Case, case, papers_clip
 from scipy import sparse
 
-from tacit._random import as_generator
-from tacit.convex import CoordinatePenalty
-from tacit.convex.regularizers import coordinate_parts
+from tacit._random import as_generator, spawn
+from tacit.convex.regularizers import CoordinatePenalty, coordinate_parts
 from tacit.data import RowBounds, bounded_rows
 from tacit.linear_model import ElasticNet, SparseLogisticRegression
-from tacit.mechanisms import spawn
 from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.privacy import (
     Budget,

@@ -16,13 +16,10 @@ import numpy as np
 from benchmarks.fairness.data import Array, Problem
 from benchmarks.fairness.models import FAILURE
 
-from tacit.fairness import (
-    NOTIONS,
-    FairnessCertificate,
-    FairnessForm,
-    certify,
-    fairness_form,
-)
+from tacit.fairness import certify
+from tacit.fairness._certificate import FairnessCertificate
+from tacit.fairness._groups import NOTIONS
+from tacit.fairness._notions import FairnessForm, fairness_form
 
 # what the published code has for one vector of weights, where one is enough
 PRINTED_LIPSCHITZ = 2 * sqrt(2)

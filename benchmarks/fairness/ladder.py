@@ -30,11 +30,8 @@ from benchmarks.fairness.models import (
 from benchmarks.tables import arguments, markdown
 
 from tacit._random import as_generator
-from tacit.fairness import (
-    expected_flips,
-    output_perturbation_distance,
-    printed_distance,
-)
+from tacit.fairness._distances import expected_flips, output_perturbation_distance
+from tacit.fairness._printed import printed_distance
 from tacit.mechanisms import Gaussian
 
 EPSILON, SEED = 1.0, 0

@@ -27,7 +27,8 @@ from tacit import Seed
 from tacit._random import as_generator
 from tacit.convex import Objective, minimize
 from tacit.data import bounded_rows
-from tacit.fairness import printed_distance, weight_distance
+from tacit.fairness._models import weight_distance
+from tacit.fairness._printed import printed_distance
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import Gaussian
 from tacit.privacy import Budget, GaussianNoise, calibrate

@@ -38,8 +38,8 @@ from scipy.sparse.linalg import svds
 from tacit._random import as_generator
 from tacit.datasets import make_rank_one_ratings
 from tacit.privacy import Budget
-from tacit.recommend import FrankWolfeCompletion, ItemSide, MatrixCompletion, PrivateALS
-from tacit.recommend.items.side import centered
+from tacit.recommend import FrankWolfeCompletion, MatrixCompletion, PrivateALS
+from tacit.recommend.items.side import ItemSide, centered
 from tacit.recommend.ratings.reading import read_ratings
 from tacit.recommend.ratings.table import RatingFacts, Ratings
 

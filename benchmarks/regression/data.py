@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.cd.problems import case
 
 from tacit._random import as_generator
-from tacit.data import FeatureBounds
+from tacit.data.features import FeatureBounds
 from tacit.datasets import load
 
 TRAIN_SHARE = 0.8

@@ -21,8 +21,8 @@ from tacit.datasets import load
 from tacit.evaluation import hold_out
 from tacit.linear_model import LinearSVC, LogisticRegression
 from tacit.model_selection import PrivateSearchCV
-from tacit.privacy import Budget, GaussianNoise, Neighbors, RepeatAndSelect, calibrate
-from tacit.privacy.combined import mean_repeats
+from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
+from tacit.privacy.combined import RepeatAndSelect, mean_repeats
 
 FILE = Path(__file__).resolve().parents[1] / "outputs" / "regression" / "search.csv"
 HEADER = ("quick", "seed", "what", "candidate", "accuracy", "score", "epsilon", "cpu_s")

@@ -27,9 +27,14 @@ from scipy.stats import t as student
 
 from tacit._random import as_generator
 from tacit.privacy import Budget
-from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._hedge_learners import MOST_SUM, UNITS, SampledHedge
+from tacit.streaming.online._hedge import Hedge
+from tacit.streaming.online._hedge_learners import (
+    MOST_SUM,
+    UNITS,
+    Experts,
+    SampledHedge,
+)
 
 BUDGET = Budget(1.0, 1e-6)
 PLAYS = ("sample", "weights", "without privacy")

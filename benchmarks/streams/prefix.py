@@ -20,14 +20,9 @@ from benchmarks.streams.common import RESULTS
 from benchmarks.tables import arguments, markdown
 
 from tacit.mechanisms import as_generator
-from tacit.mechanisms.continual import (
-    BLTSum,
-    GrowingSum,
-    HonakerTree,
-    SquareRootSum,
-    TreeSum,
-    WindowSum,
-)
+from tacit.mechanisms.continual import BLTSum, GrowingSum, TreeSum, WindowSum
+from tacit.mechanisms.continual._square_root import SquareRootSum
+from tacit.mechanisms.continual._trees import HonakerTree
 
 SIZE = 100
 BLOCK = 2000

@@ -27,20 +27,17 @@ from benchmarks.tables import arguments, markdown
 from scipy.special import expit
 from scipy.stats import t as student
 
-import tacit.streaming
 from tacit._random import as_generator
 from tacit.convex import L2Ball, Logistic, Loss, Objective, Squared, minimize
 from tacit.data import RowBounds
 from tacit.data.rows import ArrayRows
 from tacit.privacy import Budget
 from tacit.solvers import Problem
-from tacit.streaming import (
-    ImplicitGradient,
-    Leader,
-    PerturbedIterates,
-    ProjectedGradient,
-)
+from tacit.streaming import GradientSums, PerturbedIterates, QuadraticLeader
 from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._hedge import Hedge
+from tacit.streaming.online._hedge_learners import Experts
+from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 
 BUDGET = Budget(8.0, 1e-5)
 N_FEATURES, N_EXPERTS = 5, 10
@@ -205,8 +202,8 @@ def hedge_regrets(exponents: Sequence[int], seed: int) -> Iterator[tuple[int, fl
         # as far ahead as makes finding it hardest
         chances[0] = 0.5 - min(0.4, 2 / np.sqrt(n))
         losses = (rng.uniform(size=(n, N_EXPERTS)) < chances).astype(np.float64)
-        experts = tacit.streaming.Experts(N_EXPERTS)
-        method = tacit.streaming.Hedge(noise="float")
+        experts = Experts(N_EXPERTS)
+        method = Hedge(noise="float")
         learner = method.plan(experts, BUDGET, StreamTerms(n))
         X = experts.centered(losses)
         W = stepped_weights(learner, X, np.zeros(n), as_generator(seed + exponent))
@@ -230,9 +227,9 @@ def others() -> Iterator[Stepped]:
     for kind in LOSSES:
         leader = PerturbedIterates(Leader(1.0), noise="float")
         yield Stepped(Costs(kind, 1.0), "leader, root", leader, 0.0, "fitted")
-        sums = tacit.streaming.GradientSums(noise="float")
+        sums = GradientSums(noise="float")
         yield Stepped(Costs(kind, 0.0), "GradientSums", sums, 0.5)
-    quadratic = tacit.streaming.QuadraticLeader(noise="float")
+    quadratic = QuadraticLeader(noise="float")
     yield Stepped(Costs("squared", 0.0), "QuadraticLeader", quadratic, 0.0)
 
 

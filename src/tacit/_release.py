@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
+from tacit.privacy.report import Entry
 
 __all__ = [
     "Diverged",

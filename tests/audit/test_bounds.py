@@ -5,15 +5,15 @@ import pytest
 from scipy import integrate, stats
 from tests.stat import P_FAIL
 
-from tacit.audit import (
+from tacit.audit.bounds import (
     clopper_pearson_bound,
     clopper_pearson_lower,
     clopper_pearson_upper,
     gaussian_bound,
     gaussian_delta,
     gaussian_epsilon,
+    largest_bound,
 )
-from tacit.audit.bounds import largest_bound
 
 CONFIDENCE = 1 - P_FAIL
 BOUNDS = [clopper_pearson_bound, gaussian_bound]

@@ -11,14 +11,9 @@ from scipy.optimize import linprog
 from tests.stat import P_FAIL, assert_probability_at_most
 
 from tacit._random import as_generator
-from tacit.audit import (
-    gaussian_delta,
-    gaussian_epsilon,
-    guesses_from_scores,
-    one_run_bound,
-    one_run_p_value,
-)
-from tacit.audit.one_run import chosen_and_judged
+from tacit.audit import one_run_bound, one_run_p_value
+from tacit.audit.bounds import gaussian_delta, gaussian_epsilon
+from tacit.audit.one_run import chosen_and_judged, guesses_from_scores
 
 
 def largest_chance(m, r, v, promises):

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tacit.audit import audit, gaussian_epsilon, worst_case_pair
+from tacit.audit import audit, worst_case_pair
+from tacit.audit.bounds import gaussian_epsilon
 
 DELTA = 1e-5
 

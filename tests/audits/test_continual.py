@@ -9,16 +9,11 @@ from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import gaussian_bound
+from tacit.audit.bounds import gaussian_bound
 from tacit.mechanisms import noise as draws
-from tacit.mechanisms.continual import (
-    BLTSum,
-    GrowingSum,
-    HonakerTree,
-    SquareRootSum,
-    TreeSum,
-    WindowSum,
-)
+from tacit.mechanisms.continual import BLTSum, GrowingSum, TreeSum, WindowSum
+from tacit.mechanisms.continual._square_root import SquareRootSum
+from tacit.mechanisms.continual._trees import HonakerTree
 from tacit.privacy import Neighbors
 
 SHARED_CASES = Cases(

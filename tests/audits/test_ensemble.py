@@ -11,11 +11,13 @@ from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import gaussian_bound
+from tacit.audit.bounds import gaussian_bound
 from tacit.ensemble import PrivateLabeler
 from tacit.ensemble._answers import initial_state
-from tacit.mechanisms import PublishedVotes, StableVotes, VoteMedian
 from tacit.mechanisms._votes._base import published_distance
+from tacit.mechanisms._votes._numbers import VoteMedian
+from tacit.mechanisms._votes._published import PublishedVotes
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.privacy import Neighbors
 
 SHARED_CASES = Cases(audits="PrivateLabeler")

@@ -11,7 +11,8 @@ from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit, clopper_pearson_bound, gaussian_bound
+from tacit.audit import audit
+from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
 from tacit.fairness import plan_certificate, private_certificate
 from tacit.privacy import Neighbors
 

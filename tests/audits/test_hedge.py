@@ -11,8 +11,9 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.privacy import Budget, Neighbors
-from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._hedge import Hedge
+from tacit.streaming.online._hedge_learners import Experts
 
 SHARED_CASES = Cases(audits="Hedge")
 

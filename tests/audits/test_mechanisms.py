@@ -17,10 +17,7 @@ from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import (
-    clopper_pearson_bound,
-    gaussian_bound,
-)
+from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
 from tacit.mechanisms import (
     NO_ANSWER,
     AboveThreshold,
@@ -33,10 +30,10 @@ from tacit.mechanisms import (
     NoisyMax,
     PermuteAndFlip,
     StableRelease,
-    SymmetricGaussian,
-    TreeSum,
 )
 from tacit.mechanisms import threshold as threshold_module
+from tacit.mechanisms.additive import SymmetricGaussian
+from tacit.mechanisms.continual import TreeSum
 from tacit.privacy import Neighbors
 
 SHARED_CASES = Cases(

@@ -13,7 +13,8 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.evaluation._measures import ACCURACY, Measure
-from tacit.mechanisms import Gaussian, Laplace, RandomRepeats
+from tacit.mechanisms import Gaussian, Laplace
+from tacit.mechanisms.repeats import RandomRepeats
 from tacit.model_selection import PrivateSearchCV, _candidates, private_choice
 from tacit.model_selection._plan import _score_noise
 from tacit.model_selection._runs import best_run, one_run

@@ -17,13 +17,9 @@ from tacit.convex import Huber
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import OnlineToBatch, Problem
-from tacit.streaming import (
-    ImplicitGradient,
-    Leader,
-    PerturbedIterates,
-    ProjectedGradient,
-)
+from tacit.streaming import PerturbedIterates
 from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 
 SHARED_CASES = Cases(
     audits="ImplicitGradient Leader OnlineToBatch PerturbedIterates ProjectedGradient"

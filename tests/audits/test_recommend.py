@@ -26,7 +26,8 @@ from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit._release import recording, replaying
-from tacit.audit import audit, gaussian_bound
+from tacit.audit import audit
+from tacit.audit.bounds import gaussian_bound
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget
 from tacit.recommend.ratings.table import RatingFacts

@@ -23,7 +23,7 @@ from tests.audits.recommending import (
 from tests.recommend.doubles import MeansSolver
 
 from tacit._random import as_generator
-from tacit.audit import gaussian_epsilon
+from tacit.audit.bounds import gaussian_epsilon
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend._plan import SOLVERS
 from tacit.recommend.items import _kernels as user_kernels

@@ -13,18 +13,14 @@ from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import clopper_pearson_lower, gaussian_bound
-from tacit.mechanisms import (
-    NO_ANSWER,
-    ConfidentVotes,
-    NoisyVotes,
-    PublishedVotes,
-    StableVotes,
-    VoteMean,
-    VoteMedian,
-)
+from tacit.audit.bounds import clopper_pearson_lower, gaussian_bound
+from tacit.mechanisms import NO_ANSWER
 from tacit.mechanisms._votes import _stable
 from tacit.mechanisms._votes._base import published_distance
+from tacit.mechanisms._votes._noisy import ConfidentVotes, NoisyVotes
+from tacit.mechanisms._votes._numbers import VoteMean, VoteMedian
+from tacit.mechanisms._votes._published import PublishedVotes
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.privacy import Neighbors
 
 SHARED_CASES = Cases(

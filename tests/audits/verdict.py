@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from tests.cases import audited
 from tests.stat import P_FAIL
 
-from tacit.audit import (
+from tacit.audit.bounds import (
     EpsilonBound,
     clopper_pearson_lower,
     clopper_pearson_upper,

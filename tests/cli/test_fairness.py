@@ -14,7 +14,9 @@ from tacit.cli import _certifying
 from tacit.cli._console import Rejected
 from tacit.cli.commands import fairness as command
 from tacit.datasets import make_census_table
-from tacit.fairness import NOTIONS, certify_model, group_fairness, weight_distance
+from tacit.fairness import certify_model, group_fairness
+from tacit.fairness._groups import NOTIONS
+from tacit.fairness._models import weight_distance
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.persistence import SavedModel, read, write
 from tacit.privacy import Budget, Ledger

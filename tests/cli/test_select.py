@@ -10,7 +10,7 @@ from tests.cli.story import fit_arguments, spent
 from tacit._random import as_generator
 from tacit.cli._options import estimator_for
 from tacit.cli.commands.plan import _show
-from tacit.evaluation import Forecast
+from tacit.evaluation._forecast_scores import Forecast
 from tacit.feature_selection import PeelingSelector
 from tacit.linear_model import SparseLinearRegression
 from tacit.mechanisms import NO_ANSWER
@@ -140,7 +140,9 @@ def quick(monkeypatch):
     """Forecasts by synthetic rows have tests of their own, and take their time."""
     found = Forecast("R2", ())
     monkeypatch.setattr("tacit.evaluation.expected_score", lambda *_, **__: found)
-    monkeypatch.setattr("tacit.evaluation.least_rows", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "tacit.evaluation._forecast_scores.least_rows", lambda *_, **__: None
+    )
 
 
 @pytest.mark.usefixtures("quick")

@@ -7,7 +7,6 @@ from tests.cases import Cases, cases
 from tacit.convex import (
     L1,
     Box,
-    CoordinatePenalty,
     ElasticNet,
     Entropy,
     Free,
@@ -19,7 +18,7 @@ from tacit.convex import (
 )
 from tacit.convex._protocols import is_set
 from tacit.convex.proximal import is_certified
-from tacit.convex.regularizers import coordinate_parts, makes_zeros
+from tacit.convex.regularizers import CoordinatePenalty, coordinate_parts, makes_zeros
 from tacit.exceptions import PlanError
 
 SHARED_CASES = Cases(

@@ -11,7 +11,8 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from tacit._random import as_generator
-from tacit.data import FeatureBounds, RowBounds, bounded_rows
+from tacit.data import RowBounds, bounded_rows
+from tacit.data.features import FeatureBounds
 
 FINITE = {"allow_nan": False, "allow_infinity": False}
 EXTREMES = [0.0, 1.0, -1.0, 1e300, -1.7e308, 1e-300, 5e-324, 1 / 3]

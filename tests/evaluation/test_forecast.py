@@ -8,8 +8,8 @@ from tacit.datasets import make_census, make_census_table
 from tacit.datasets._census import CATEGORIES, RANGES
 from tacit.datasets._synthetic_rows import synthetic_rows
 from tacit.evaluation import _forecast_scores as _scores
-from tacit.evaluation import expected_score, least_rows
-from tacit.evaluation._forecast_scores import _epsilon_of_fewer
+from tacit.evaluation import expected_score
+from tacit.evaluation._forecast_scores import _epsilon_of_fewer, least_rows
 from tacit.exceptions import PlanError
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, GaussianNoise, calibrate

@@ -11,13 +11,14 @@ from tests.stat import assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit.convex import L2Ball
 from tacit.data import bounded_rows
-from tacit.evaluation import CoefficientNoise, noise_intervals
+from tacit.evaluation import noise_intervals
 from tacit.linear_model import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     SimplexRegressor,
 )
+from tacit.linear_model._base import CoefficientNoise
 from tacit.solvers import (
     AMP,
     AdaSSP,

@@ -12,9 +12,15 @@ from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import assert_replays
-from tacit.evaluation import PrivateScore, hold_out, private_score
+from tacit.evaluation import hold_out, private_score
 from tacit.evaluation._measures import predictions
-from tacit.evaluation._score import PARTS, ScorePlan, _hoeffding, _interval
+from tacit.evaluation._score import (
+    PARTS,
+    PrivateScore,
+    ScorePlan,
+    _hoeffding,
+    _interval,
+)
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.preprocessing import PublicScaler

@@ -5,15 +5,11 @@ import pytest
 from tests.fairness.people import models, people
 
 from tacit._random import as_generator
-from tacit.fairness import (
-    NOTIONS,
-    certify,
-    group_fairness,
-    linear_margins,
-    truncated_chernoff,
-)
+from tacit.fairness import certify, group_fairness
 from tacit.fairness._bounds import fragile_rows
-from tacit.fairness._groups import cells_of
+from tacit.fairness._groups import NOTIONS, cells_of
+from tacit.fairness._margins import linear_margins
+from tacit.fairness._printed import truncated_chernoff
 from tacit.fairness._sampling import Ends, figure_ends, tallies_of
 
 N_LABELS = [2, 3]

@@ -9,14 +9,14 @@ from tests.stat import assert_probability_at_most
 
 from tacit._random import as_generator
 from tacit.fairness import (
-    NOTIONS,
     certify,
     certify_by_simulation,
     compare_models,
     group_fairness,
-    linear_margins,
-    output_perturbation_distance,
 )
+from tacit.fairness._distances import output_perturbation_distance
+from tacit.fairness._groups import NOTIONS
+from tacit.fairness._margins import linear_margins
 
 SCALE, FAILURE = 0.02, 0.05
 

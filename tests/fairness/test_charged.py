@@ -15,13 +15,13 @@ from tacit._release import recording
 from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded
 from tacit.fairness import (
-    NOTIONS,
     certify_model,
     group_fairness,
     plan_certificate,
     private_certificate,
 )
 from tacit.fairness._charged import CertificatePlan
+from tacit.fairness._groups import NOTIONS
 from tacit.privacy import Budget, Ledger, PrivacyReport
 
 RELATIONS = ("replace_one", "add_or_remove_one")

@@ -9,14 +9,14 @@ from tests.fairness.people import models, people
 from tests.stat import P_FAIL, assert_probability, assert_probability_at_most
 
 from tacit._random import as_generator
-from tacit.fairness import (
+from tacit.fairness import noisy_gradient_distance
+from tacit.fairness._distances import (
     expected_flips,
-    linear_margins,
     minibatch_distance,
-    noisy_gradient_distance,
     output_perturbation_distance,
-    printed_distance,
 )
+from tacit.fairness._margins import linear_margins
+from tacit.fairness._printed import printed_distance
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
 

@@ -7,12 +7,9 @@ import pytest
 from scipy.special import expit
 
 from tacit._random import as_generator
-from tacit.fairness import (
-    certify,
-    expected_flips,
-    output_perturbation_distance,
-    printed_distance,
-)
+from tacit.fairness import certify
+from tacit.fairness._distances import expected_flips, output_perturbation_distance
+from tacit.fairness._printed import printed_distance
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
 N_TRAIN, P, NORM = 182_339, 38, 6.0

@@ -7,14 +7,10 @@ from tests.fairness.people import people
 from tests.stat import assert_probability_at_most
 
 from tacit.convex import L1, GroupL1
-from tacit.fairness import (
-    WeightDistance,
-    certify_model,
-    group_fairness,
-    linear_margins,
-    output_perturbation_distance,
-    weight_distance,
-)
+from tacit.fairness import certify_model, group_fairness
+from tacit.fairness._distances import output_perturbation_distance
+from tacit.fairness._margins import linear_margins
+from tacit.fairness._models import WeightDistance, weight_distance
 from tacit.linear_model import LogisticRegression
 from tacit.persistence import load_model, save_model
 from tacit.solvers import AMP, ObjectivePerturbation, OutputPerturbation

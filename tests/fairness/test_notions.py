@@ -8,13 +8,9 @@ import pytest
 from tests.fairness.people import people
 
 from tacit._random import as_generator
-from tacit.fairness import (
-    LEAST_ROWS,
-    NOTIONS,
-    Group,
-    fairness_form,
-    group_fairness,
-)
+from tacit.fairness import group_fairness
+from tacit.fairness._groups import LEAST_ROWS, NOTIONS, Group
+from tacit.fairness._notions import fairness_form
 
 
 def directly(y, pred, s, notion, group, desirable=None):

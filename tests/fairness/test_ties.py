@@ -8,13 +8,13 @@ from tests.fairness.people import Linear, models, people
 
 from tacit._random import as_generator
 from tacit.fairness import (
-    NOTIONS,
     certify_model,
     compare_models,
     group_fairness,
-    linear_margins,
     private_certificate,
 )
+from tacit.fairness._groups import NOTIONS
+from tacit.fairness._margins import linear_margins
 
 DISTANCE = 0.4
 

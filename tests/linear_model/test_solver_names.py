@@ -10,7 +10,6 @@ from tacit._random import as_generator
 from tacit.convex import (
     L1,
     Box,
-    CoordinatePenalty,
     ElasticNet,
     Free,
     GroupL1,
@@ -24,6 +23,7 @@ from tacit.convex import (
     Softmax,
     Squared,
 )
+from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
 from tacit.linear_model import (

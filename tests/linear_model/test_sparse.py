@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
-from tacit.convex import CoordinatePenalty, L1Ball, Logistic
-from tacit.convex.regularizers import coordinate_parts
-from tacit.data import FeatureBounds
+from tacit.convex import L1Ball, Logistic
+from tacit.convex.regularizers import CoordinatePenalty, coordinate_parts
+from tacit.data.features import FeatureBounds
 from tacit.evaluation import coefficient_intervals, expected_score, private_score
 from tacit.linear_model import (
     ElasticNet,

@@ -11,8 +11,10 @@ from tests.stat import assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit._release import recording
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, L2Laplace, Laplace, SymmetricGaussian
-from tacit.privacy import GaussianNoise, L2LaplaceNoise, LaplaceNoise
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace
+from tacit.mechanisms.additive import SymmetricGaussian
+from tacit.privacy import GaussianNoise, LaplaceNoise
+from tacit.privacy.events import L2LaplaceNoise
 
 N_DRAWS = {1: 6000, 2: 5000, 7: 3000}
 CONTROL = {1: 1.25, 2: 1.15, 7: 1.1}

@@ -17,13 +17,13 @@ from tacit.mechanisms import noise as draws
 from tacit.mechanisms.continual import (
     BLTSum,
     GrowingSum,
-    HonakerTree,
-    SquareRootSum,
     TreeSum,
     WindowSum,
     prefix_sums,
 )
 from tacit.mechanisms.continual._base import as_cells, side_by_side
+from tacit.mechanisms.continual._square_root import SquareRootSum
+from tacit.mechanisms.continual._trees import HonakerTree
 from tacit.mechanisms.noise import GRID, to_cells
 from tacit.privacy import GaussianNoise, Neighbors
 

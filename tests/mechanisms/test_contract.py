@@ -17,7 +17,8 @@ from tests.stat import P_FAIL, assert_detects, assert_follows, assert_probabilit
 from tacit._random import as_generator
 from tacit.audit import precision_attack, replay
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, L2Laplace, Laplace, SymmetricGaussian
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace
+from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.mechanisms.noise import GRID, ROUNDING, enlarged, on_grid, to_cells
 from tacit.privacy import Neighbors
 

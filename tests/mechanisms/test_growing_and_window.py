@@ -7,13 +7,13 @@ from tacit._random import as_generator
 from tacit.mechanisms.continual import (
     BLTSum,
     GrowingSum,
-    HonakerTree,
-    SquareRootSum,
     TreeSum,
     WindowSum,
     prefix_sums,
 )
 from tacit.mechanisms.continual._growing import SUMS, _added, _joined, check_sums
+from tacit.mechanisms.continual._square_root import SquareRootSum
+from tacit.mechanisms.continual._trees import HonakerTree
 from tacit.mechanisms.noise import GRID
 
 

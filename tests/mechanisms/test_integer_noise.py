@@ -11,7 +11,8 @@ from scipy import stats
 from tests.stat import P_FAIL, assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit.audit import clopper_pearson_bound, gaussian_bound, replay
+from tacit.audit import replay
+from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
 from tacit.exceptions import PlanError
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, MOST_UNITS

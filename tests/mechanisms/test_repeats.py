@@ -11,9 +11,9 @@ from tests.stat import (
 )
 
 from tacit._random import as_generator
-from tacit.mechanisms import RandomRepeats
-from tacit.mechanisms.repeats import _coin
-from tacit.privacy import PureDP, RepeatAndSelect
+from tacit.mechanisms.repeats import RandomRepeats, _coin
+from tacit.privacy import PureDP
+from tacit.privacy.combined import RepeatAndSelect
 
 DISTRIBUTIONS = [
     (-0.5, 0.2),

@@ -8,9 +8,8 @@ import pytest
 from scipy.linalg import toeplitz
 
 from tacit._random import as_generator
-from tacit.mechanisms.continual import SquareRootSum
 from tacit.mechanisms.continual import _square_root as module
-from tacit.mechanisms.continual._square_root import _added, _coefficients
+from tacit.mechanisms.continual._square_root import SquareRootSum, _added, _coefficients
 from tacit.mechanisms.noise import GRID
 
 LARGEST_ERRORS = {10: 3.273, 14: 4.155, 16: 4.596, 20: 5.479}

@@ -10,8 +10,8 @@ from tests.stat import assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit._release import recording
 from tacit.audit import replay
-from tacit.mechanisms import TreeSum
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms.continual import TreeSum
 from tacit.mechanisms.noise import GRID, ROUNDING
 from tacit.privacy import GaussianNoise
 

@@ -17,11 +17,13 @@ from benchmarks.ensemble.reference import (
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
 from tacit.exceptions import PlanError
-from tacit.mechanisms import NO_ANSWER, PublishedVotes, StableVotes
+from tacit.mechanisms import NO_ANSWER
 from tacit.mechanisms._votes import _stable
 from tacit.mechanisms._votes._base import distance_of_lead, lead_of, published_distance
 from tacit.mechanisms._votes._plans import VoteTerms, stable_votes, vote_mechanism
 from tacit.mechanisms._votes._probabilities import difference_tail, tail_point
+from tacit.mechanisms._votes._published import PublishedVotes
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.mechanisms.noise import GRID, MAX_SCALE
 from tacit.privacy import ApproxDP, Budget, Neighbors, Repeated
 

@@ -7,10 +7,11 @@ import pytest
 from tests.stat import assert_counts_detect, assert_counts_follow, assert_probability
 
 from tacit._random import as_generator
-from tacit.mechanisms import RandomRepeats
+from tacit.mechanisms.repeats import RandomRepeats
 from tacit.model_selection import _runs
 from tacit.model_selection._plan import plan_search, planned_runs
-from tacit.privacy import Budget, GaussianNoise, OneOf, PureDP
+from tacit.privacy import Budget, GaussianNoise, PureDP
+from tacit.privacy.combined import OneOf
 
 SEARCHES = 1000
 CELLS = 6

@@ -21,11 +21,13 @@ from tacit._release import charged_run
 from tacit.audit import assert_replays
 from tacit.evaluation import coefficient_intervals, noise_intervals, private_score
 from tacit.linear_model import LinearRegression, LogisticRegression, Ridge, _erm
-from tacit.mechanisms import NO_ANSWER, RandomRepeats
+from tacit.mechanisms import NO_ANSWER
+from tacit.mechanisms.repeats import RandomRepeats
 from tacit.model_selection import PrivateSearchCV, _runs
 from tacit.persistence import load_model, save_model
 from tacit.preprocessing import PrivateStandardScaler, PublicOneHot, PublicScaler
-from tacit.privacy import Neighbors, PureDP, RepeatAndSelect
+from tacit.privacy import Neighbors, PureDP
+from tacit.privacy.combined import RepeatAndSelect
 from tacit.recommend import MatrixCompletion
 
 ADD = "add_or_remove_one"

@@ -26,7 +26,8 @@ from tacit.linear_model import (
     LogisticRegression,
     SparseLinearRegression,
 )
-from tacit.mechanisms import NO_ANSWER, RandomRepeats
+from tacit.mechanisms import NO_ANSWER
+from tacit.mechanisms.repeats import RandomRepeats
 from tacit.model_selection import PrivateSearchCV, private_accuracy, private_choice
 from tacit.model_selection._candidates import checked_rows, with_budget
 from tacit.preprocessing import (

@@ -33,13 +33,13 @@ from tacit.streaming import (
     HedgeAggregator,
     IncrementalERM,
     IncrementalLinearRegression,
-    Leader,
     MomentRegression,
     OnlineLinearRegression,
     OnlineLogisticRegression,
     PerturbedIterates,
     SparseRows,
 )
+from tacit.streaming.online._iterates import Leader
 
 N, P = 60, 3
 NAMES = ["age", "Größe", "y = x"]

@@ -2,7 +2,8 @@
 
 from hypothesis import strategies as st
 
-from tacit.privacy import ApproxDP, GaussianNoise, LaplaceNoise, PureDP, TiltedMinimum
+from tacit.privacy import ApproxDP, GaussianNoise, LaplaceNoise, PureDP
+from tacit.privacy.events import TiltedMinimum
 
 EVENTS = st.one_of(
     st.floats(1.0, 100.0).map(GaussianNoise),

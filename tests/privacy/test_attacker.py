@@ -13,10 +13,10 @@ from tacit.privacy import (
     PoissonSampled,
     PureDP,
     Repeated,
-    TiltedMinimum,
     TradeOff,
 )
 from tacit.privacy.attacker import curve_of
+from tacit.privacy.events import TiltedMinimum
 
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 

@@ -18,11 +18,11 @@ from tacit.privacy import (
     Neighbors,
     PoissonSampled,
     Repeated,
-    TiltedMinimum,
     calibrate,
     convolution,
 )
 from tacit.privacy.curve import ORDERS, PrivacyCurve
+from tacit.privacy.events import TiltedMinimum
 from tacit.privacy.losses import GaussianLoss
 from tacit.privacy.profiles import ComposedProfile
 

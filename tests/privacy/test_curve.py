@@ -15,21 +15,17 @@ from tacit.privacy import (
     ApproxDP,
     BoundedRange,
     Composed,
-    FixedSizeSampled,
     GaussianNoise,
-    L2LaplaceNoise,
     LaplaceNoise,
     Neighbors,
-    OneOf,
-    Parallel,
     PoissonSampled,
-    PrivacyCurve,
     PureDP,
     Repeated,
-    TiltedMinimum,
 )
-from tacit.privacy.curve import ORDERS, renyi_delta, renyi_epsilon
+from tacit.privacy.combined import FixedSizeSampled, OneOf, Parallel
+from tacit.privacy.curve import ORDERS, PrivacyCurve, renyi_delta, renyi_epsilon
 from tacit.privacy.deltas import gaussian_delta, gaussian_deltas
+from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
 from tacit.privacy.profiles import TiltedProfile
 
 REPLACE = Neighbors.REPLACE_ONE

@@ -25,10 +25,10 @@ from tacit.privacy import (
     Neighbors,
     PureDP,
     Shares,
-    TiltedMinimum,
     calibrate,
 )
 from tacit.privacy.curve import ORDERS, renyi_log_delta
+from tacit.privacy.events import TiltedMinimum
 from tacit.privacy.ledger import Filter, Total
 from tacit.privacy.profiles import gaussian_delta
 

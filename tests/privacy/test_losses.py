@@ -14,17 +14,16 @@ from tacit.privacy import (
     ApproxDP,
     BoundedRange,
     Composed,
-    FixedSizeSampled,
     GaussianNoise,
-    L2LaplaceNoise,
     LaplaceNoise,
     Neighbors,
     PoissonSampled,
     PureDP,
     Repeated,
-    TiltedMinimum,
 )
+from tacit.privacy.combined import FixedSizeSampled
 from tacit.privacy.curve import ORDERS
+from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
 from tacit.privacy.losses import (
     FixedSizeLoss,
     GaussianLoss,

@@ -16,16 +16,12 @@ from tacit.privacy import (
     GaussianNoise,
     LaplaceNoise,
     Neighbors,
-    OneOf,
-    Parallel,
-    PrivacyCurve,
     PureDP,
-    RepeatAndSelect,
     Repeated,
-    TiltedMinimum,
 )
-from tacit.privacy.combined import mean_repeats
-from tacit.privacy.curve import ORDERS
+from tacit.privacy.combined import OneOf, Parallel, RepeatAndSelect, mean_repeats
+from tacit.privacy.curve import ORDERS, PrivacyCurve
+from tacit.privacy.events import TiltedMinimum
 
 REPLACE = Neighbors.REPLACE_ONE
 DISTRIBUTIONS = [

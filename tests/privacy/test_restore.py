@@ -9,21 +9,17 @@ from tacit.privacy import (
     BoundedRange,
     Budget,
     Composed,
-    FixedSizeSampled,
     GaussianNoise,
-    L2LaplaceNoise,
     LaplaceNoise,
     Ledger,
-    OneOf,
-    Parallel,
     PoissonSampled,
     PrivacyReport,
     PureDP,
-    RepeatAndSelect,
     Repeated,
-    TiltedMinimum,
 )
+from tacit.privacy.combined import FixedSizeSampled, OneOf, Parallel, RepeatAndSelect
 from tacit.privacy.event_data import describe, restore
+from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
 
 NOISE = GaussianNoise(1.2345678901234567)
 EVENTS = [

@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 from tacit._random import as_generator
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import GaussianNoise, calibrate
-from tacit.recommend import ItemSide
-from tacit.recommend.items.side import centered
+from tacit.recommend.items.side import ItemSide, centered
 from tacit.recommend.ratings.table import Ratings
 from tacit.recommend.solvers.item_means import ItemMeans
 

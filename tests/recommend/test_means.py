@@ -12,9 +12,8 @@ from tests.stat import assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
-from tacit.recommend import ItemMeans
 from tacit.recommend.ratings.table import RatingFacts, Ratings
-from tacit.recommend.solvers.item_means import LEVEL_WEIGHT, shrunk
+from tacit.recommend.solvers.item_means import LEVEL_WEIGHT, ItemMeans, shrunk
 
 LOW, HIGH = 1.0, 5.0
 

@@ -16,8 +16,9 @@ from tests.recommend.doubles import MeansSolver, matrix, some_ratings, triples
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.privacy import Budget, GaussianNoise, Ledger, calibrate
-from tacit.recommend import ItemSide, MatrixCompletion
+from tacit.recommend import MatrixCompletion
 from tacit.recommend._plan import SOLVERS, CompletionPlan
+from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.table import Ratings
 
 N_ITEMS = 6

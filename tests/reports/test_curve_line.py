@@ -12,14 +12,12 @@ from tacit.privacy import (
     GaussianNoise,
     LaplaceNoise,
     Ledger,
-    OneOf,
-    Parallel,
     PureDP,
-    RepeatAndSelect,
     Repeated,
-    TiltedMinimum,
     TradeOff,
 )
+from tacit.privacy.combined import OneOf, Parallel, RepeatAndSelect
+from tacit.privacy.events import TiltedMinimum
 from tacit.reports._facts import _together
 from tacit.reports._pages import curve_points
 

@@ -9,7 +9,7 @@ from tests.reports.skeleton import Skeleton
 from tests.reports.test_hostile import HOSTILE
 from tests.reports.test_pages import words
 
-from tacit import fairness
+from tacit.fairness import _groups
 from tacit.privacy import Budget, Ledger, PureDP
 from tacit.reports import card_html, card_markdown, fairness_html, report_html
 from tacit.reports._facts import Facts
@@ -214,7 +214,7 @@ def test_many_groups_are_truncated_and_the_page_says_so():
 
 
 def test_pages_explain_all_notions_of_the_library():
-    assert tuple(NOTIONS) == fairness.NOTIONS
+    assert tuple(NOTIONS) == _groups.NOTIONS
 
 
 @pytest.mark.parametrize("render", PAGES)

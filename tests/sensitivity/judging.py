@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings, target
 from tests.sensitivity.pairs import ADD, REPLACE
 
-from tacit.audit import ReplayReport, replay
+from tacit.audit import replay
+from tacit.audit._replay import ReplayReport
 from tacit.privacy import Composed, Neighbors, Repeated
 from tacit.privacy.combined import OneOf, Parallel, RepeatAndSelect
 

@@ -13,16 +13,14 @@ from tacit.linear_model import LinearRegression
 from tacit.streaming import (
     GradientSums,
     HedgeAggregator,
-    ImplicitGradient,
     IncrementalERM,
     IncrementalLinearRegression,
-    Leader,
     OnlineLinearRegression,
     OnlineLogisticRegression,
     PerturbedIterates,
-    ProjectedGradient,
     QuadraticLeader,
 )
+from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 
 SEED = 0
 STEPS, PER_STEP = 4, 3

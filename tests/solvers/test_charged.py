@@ -8,14 +8,8 @@ from tacit._release import recording
 from tacit.convex import L1Ball, Logistic, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms.subsets import RATE_CELLS
-from tacit.privacy import (
-    Budget,
-    Composed,
-    FixedSizeSampled,
-    GaussianNoise,
-    PoissonSampled,
-    Repeated,
-)
+from tacit.privacy import Budget, Composed, GaussianNoise, PoissonSampled, Repeated
+from tacit.privacy.combined import FixedSizeSampled
 from tacit.solvers import (
     AMP,
     AdaSSP,

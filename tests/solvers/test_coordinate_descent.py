@@ -15,7 +15,6 @@ from tacit._release import recording
 from tacit.convex import (
     L1,
     Box,
-    CoordinatePenalty,
     ElasticNet,
     Free,
     GroupL1,
@@ -29,6 +28,7 @@ from tacit.convex import (
     Squared,
     minimize,
 )
+from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.rows import ArrayRows
 from tacit.exceptions import PlanError

@@ -17,7 +17,6 @@ from tacit.audit import assert_replays, replay
 from tacit.convex import (
     L1,
     Box,
-    CoordinatePenalty,
     ElasticNet,
     Free,
     Huber,
@@ -27,6 +26,7 @@ from tacit.convex import (
     Softmax,
     Squared,
 )
+from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip

@@ -27,14 +27,8 @@ from tacit.convex import (
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.subsets import RATE_CELLS
-from tacit.privacy import (
-    Budget,
-    FixedSizeSampled,
-    GaussianNoise,
-    Neighbors,
-    PoissonSampled,
-    Repeated,
-)
+from tacit.privacy import Budget, GaussianNoise, Neighbors, PoissonSampled, Repeated
+from tacit.privacy.combined import FixedSizeSampled
 from tacit.privacy.losses import PoissonLoss
 from tacit.solvers._base import Problem
 from tacit.solvers._gradients.descent import ClippedGradient

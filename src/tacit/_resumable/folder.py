@@ -26,7 +26,8 @@ from tacit._resumable.record import (
     understood,
 )
 from tacit._state import dumped
-from tacit.privacy import Entry, Ledger, PrivacyReport
+from tacit.privacy import Ledger, PrivacyReport
+from tacit.privacy.report import Entry
 
 __all__ = ["LOCK", "STATE", "LockedFolder"]
 

@@ -10,57 +10,19 @@ callables and arrays and shares no code with what it judges, except the log in w
 mechanisms note their releases.
 """
 
-from tacit.audit._replay import ReplayEntry, ReplayReport, assert_replays, replay
-from tacit.audit.bounds import (
-    EpsilonBound,
-    clopper_pearson_bound,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-    gaussian_bound,
-    gaussian_delta,
-    gaussian_epsilon,
-)
-from tacit.audit.canaries import OneRunAudit, audit_one_run
-from tacit.audit.estimators import EstimatorAudit, audit_estimator
-from tacit.audit.membership import MembershipAttack, RateAt, membership_attack
-from tacit.audit.one_run import (
-    OneRunBound,
-    guesses_from_scores,
-    one_run_bound,
-    one_run_p_value,
-)
-from tacit.audit.pairs import (
-    Pair,
-    PrecisionAttack,
-    precision_attack,
-    pushed_pair,
-    worst_case_pair,
-)
-from tacit.audit.run import AuditResult, audit
+from tacit.audit._replay import assert_replays, replay
+from tacit.audit.canaries import audit_one_run
+from tacit.audit.estimators import audit_estimator
+from tacit.audit.membership import membership_attack
+from tacit.audit.one_run import one_run_bound, one_run_p_value
+from tacit.audit.pairs import precision_attack, pushed_pair, worst_case_pair
+from tacit.audit.run import audit
 
 __all__ = [
-    "AuditResult",
-    "EpsilonBound",
-    "EstimatorAudit",
-    "MembershipAttack",
-    "OneRunAudit",
-    "OneRunBound",
-    "Pair",
-    "PrecisionAttack",
-    "RateAt",
-    "ReplayEntry",
-    "ReplayReport",
     "assert_replays",
     "audit",
     "audit_estimator",
     "audit_one_run",
-    "clopper_pearson_bound",
-    "clopper_pearson_lower",
-    "clopper_pearson_upper",
-    "gaussian_bound",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "guesses_from_scores",
     "membership_attack",
     "one_run_bound",
     "one_run_p_value",

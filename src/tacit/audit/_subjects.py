@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
-from tacit.data import FeatureBounds
+from tacit.data.features import FeatureBounds
 
 __all__ = [
     "bounds_entries",

@@ -17,17 +17,12 @@ from tacit.cli._console import Rejected, account_facts
 from tacit.cli._output_files import write_text
 from tacit.data.rows import UNREADABLE, cells_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
-from tacit.fairness import (
-    FairnessCertificate,
-    GroupFairness,
-    WeightDistance,
-    certify_model,
-    group_fairness,
-    private_certificate,
-    weight_distance,
-)
+from tacit.fairness import certify_model, group_fairness, private_certificate
+from tacit.fairness._certificate import FairnessCertificate
+from tacit.fairness._models import WeightDistance, weight_distance
+from tacit.fairness._notions import GroupFairness
 from tacit.persistence import SavedModel, SavedSide, digest
-from tacit.privacy import labelled
+from tacit.privacy.ledger import labelled
 from tacit.reports import fairness_html
 from tacit.tables import Schema, batches
 from tacit.tables._column import OTHER, Column

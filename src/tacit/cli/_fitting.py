@@ -13,28 +13,17 @@ from tacit import __version__
 from tacit._execution import progress
 from tacit.cli._console import Rejected, account_facts, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
-from tacit.evaluation import (
-    Intervals,
-    PrivateScore,
-    coefficient_intervals,
-    hold_out,
-    private_score,
-    require_theory,
-)
+from tacit.evaluation import coefficient_intervals, hold_out, private_score
+from tacit.evaluation._intervals import require_theory
+from tacit.evaluation._noise import Intervals
+from tacit.evaluation._score import PrivateScore
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.persistence import SavedModel, digest
 from tacit.persistence import write as write_model
-from tacit.privacy import (
-    Budget,
-    Event,
-    GaussianNoise,
-    Neighbors,
-    PureDP,
-    calibrate,
-    labelled,
-)
+from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, PureDP, calibrate
 from tacit.privacy._store import StoredLedger
+from tacit.privacy.ledger import labelled
 from tacit.tables import Schema, read_rows
 
 __all__ = [

@@ -22,7 +22,8 @@ from tacit.cli._small_files import columns_of, content_of, label_of, reading, ta
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.persistence import SavedSide, digest, read_side, write_side
 from tacit.persistence._sides import can_be_listed
-from tacit.privacy import Budget, Neighbors, labelled
+from tacit.privacy import Budget, Neighbors
+from tacit.privacy.ledger import labelled
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._plan import SOLVERS, planned_completion
 from tacit.recommend._rows import UserRow

@@ -18,7 +18,7 @@ from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Rejected
 from tacit.cli._reporting import charge_facts
 from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
-from tacit.privacy import labelled
+from tacit.privacy.ledger import labelled
 from tacit.streaming import DurableStream, IncrementalERM
 from tacit.tables import GrowingTable, Schema
 

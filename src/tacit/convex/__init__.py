@@ -1,25 +1,17 @@
 """Convex analysis: losses, penalties, sets, and a certified minimizer."""
 
-from tacit.convex._protocols import ConvexSet, Loss, Regularizer
+from tacit.convex._protocols import Loss
 from tacit.convex.groups import GroupBall
 from tacit.convex.losses import Huber, HuberizedHinge, Logistic, Softmax, Squared
 from tacit.convex.minimize import minimize
 from tacit.convex.objective import Objective
 from tacit.convex.one_vs_rest import OneVsRest
-from tacit.convex.regularizers import (
-    L1,
-    CoordinatePenalty,
-    ElasticNet,
-    Entropy,
-    GroupL1,
-)
+from tacit.convex.regularizers import L1, ElasticNet, Entropy, GroupL1
 from tacit.convex.sets import Box, Free, L1Ball, L2Ball, NuclearBall, Simplex
 
 __all__ = [
     "L1",
     "Box",
-    "ConvexSet",
-    "CoordinatePenalty",
     "ElasticNet",
     "Entropy",
     "Free",
@@ -34,7 +26,6 @@ __all__ = [
     "NuclearBall",
     "Objective",
     "OneVsRest",
-    "Regularizer",
     "Simplex",
     "Softmax",
     "Squared",

@@ -16,7 +16,7 @@ from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._labeler_plan import LabelerPlan
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms._votes._base import Remaining, VoteAnswer
-from tacit.privacy import Entry
+from tacit.privacy.report import Entry
 
 __all__ = [
     "FitStart",

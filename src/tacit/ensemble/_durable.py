@@ -28,7 +28,8 @@ from tacit.ensemble._rows import Rows, as_rows, checked_rows, one_row, teacher_s
 from tacit.ensemble._teachers import LazyTeachers, TeachersLost
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms._votes._base import Remaining, VoteAnswer
-from tacit.privacy import Entry, Ledger
+from tacit.privacy import Ledger
+from tacit.privacy.report import Entry
 
 __all__ = ["DurableLabeler"]
 

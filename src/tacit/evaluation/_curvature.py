@@ -15,7 +15,7 @@ from tacit.convex import Loss
 from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import Rows
 from tacit.data.row_margins import margins, pieces
-from tacit.mechanisms import SymmetricGaussian
+from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 

@@ -19,7 +19,8 @@ from tacit._estimators import (
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import fraction
-from tacit.convex import CoordinatePenalty, Free
+from tacit.convex import Free
+from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import bounded_rows
 from tacit.data.row_margins import plain_rows
 from tacit.evaluation._curvature import CurvaturePlan, plan_curvature

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit import clopper_pearson_lower, clopper_pearson_upper
+from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
 from tacit.fairness._groups import Layout
 from tacit.fairness._notions import comparisons
 

@@ -33,8 +33,8 @@ from tacit._estimators import (
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import PlainNumbers, at_least
-from tacit.data import FeatureBounds
 from tacit.data.bounds import canonical, sorted_classes
+from tacit.data.features import FeatureBounds
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tacit._estimators import columns_with_bounds, numeric, public_range
 from tacit._random import RandomSource
 from tacit._validate import at_least, one_of
-from tacit.data import FeatureBounds, RowBounds
+from tacit.data import RowBounds
+from tacit.data.features import FeatureBounds
 from tacit.feature_selection._base import (
     LABELED,
     RANGED,

@@ -17,10 +17,12 @@ from tacit._execution import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
-from tacit.convex import Free, Loss, Regularizer, Simplex
+from tacit.convex import Free, Loss, Simplex
+from tacit.convex._protocols import Regularizer
 from tacit.convex.proximal import certified_names, is_certified
-from tacit.data import FeatureBounds, RowBounds, bounded_rows
+from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
+from tacit.data.features import FeatureBounds
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS

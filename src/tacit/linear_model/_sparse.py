@@ -12,8 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import columns_with_bounds, guaranteed_budget, planning_rows
 from tacit._validate import nonnegative, positive
-from tacit.convex import CoordinatePenalty, L1Ball, Regularizer
-from tacit.data import FeatureBounds, RowBounds
+from tacit.convex import L1Ball
+from tacit.convex._protocols import Regularizer
+from tacit.convex.regularizers import CoordinatePenalty
+from tacit.data import RowBounds
+from tacit.data.features import FeatureBounds
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import Setting
 from tacit.solvers._auto import named_fact, solvers_by_name

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from tacit._validate import PlainNumbers
 from tacit.convex import Free, L2Ball
-from tacit.data import FeatureBounds, RowBounds, Rows, bounded_rows
+from tacit.data import RowBounds, Rows, bounded_rows
+from tacit.data.features import FeatureBounds
 from tacit.data.rows import arrays_of
 from tacit.linear_model._erm import chosen_solver
 from tacit.mechanisms import NoAnswer

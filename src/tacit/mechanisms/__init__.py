@@ -1,14 +1,8 @@
 """Mechanisms: the only code that draws noise, and its generators."""
 
-from tacit._random import as_generator, spawn
-from tacit.mechanisms._votes._noisy import ConfidentVotes, NoisyVotes
-from tacit.mechanisms._votes._numbers import VoteMean, VoteMedian
-from tacit.mechanisms._votes._published import PublishedVotes
-from tacit.mechanisms._votes._stable import StableVotes
-from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace, SymmetricGaussian
-from tacit.mechanisms.continual import TreeSum
+from tacit._random import as_generator
+from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
-from tacit.mechanisms.repeats import RandomRepeats
 from tacit.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.threshold import (
     NO_ANSWER,
@@ -20,7 +14,6 @@ from tacit.mechanisms.threshold import (
 __all__ = [
     "NO_ANSWER",
     "AboveThreshold",
-    "ConfidentVotes",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
@@ -29,16 +22,7 @@ __all__ = [
     "Laplace",
     "NoAnswer",
     "NoisyMax",
-    "NoisyVotes",
     "PermuteAndFlip",
-    "PublishedVotes",
-    "RandomRepeats",
     "StableRelease",
-    "StableVotes",
-    "SymmetricGaussian",
-    "TreeSum",
-    "VoteMean",
-    "VoteMedian",
     "as_generator",
-    "spawn",
 ]

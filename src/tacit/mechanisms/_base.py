@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 
-from tacit.privacy import Event, Neighbors, PrivacyCurve
+from tacit.privacy import Event, Neighbors
+from tacit.privacy.curve import PrivacyCurve
 
 __all__ = ["Drawable"]
 

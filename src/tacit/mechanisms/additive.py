@@ -14,12 +14,8 @@ from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.noise import check_noise, enlarged, on_grid
-from tacit.privacy import (
-    Event,
-    GaussianNoise,
-    L2LaplaceNoise,
-    LaplaceNoise,
-)
+from tacit.privacy import Event, GaussianNoise, LaplaceNoise
+from tacit.privacy.events import L2LaplaceNoise
 
 __all__ = ["Gaussian", "L2Laplace", "Laplace", "SymmetricGaussian"]
 

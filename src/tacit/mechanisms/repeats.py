@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from tacit._validate import plain
-from tacit.privacy import Event, PureDP, RepeatAndSelect
-from tacit.privacy.combined import mean_repeats
+from tacit.privacy import Event, PureDP
+from tacit.privacy.combined import RepeatAndSelect, mean_repeats
 
 __all__ = ["RandomRepeats"]
 
@@ -33,7 +33,7 @@ class RandomRepeats:
 
     Notes
     -----
-    **Guarantee.** `tacit.privacy.RepeatAndSelect` of one run. The distribution
+    **Guarantee.** `RepeatAndSelect` of one run. The distribution
     (Papernot and Steinke 2022, Definition 1) is drawn exactly for the very numbers of
     the event: fractions are compared with uniform integers. It has no largest value,
     since a cap would be another distribution; beyond its mean it falls like ``(1 -

@@ -14,7 +14,6 @@ from tacit._estimators import (
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
-from tacit.evaluation import PrivateScore
 from tacit.evaluation._measures import (
     ACCURACY,
     PARTS,
@@ -26,7 +25,7 @@ from tacit.evaluation._measures import (
     predictions,
     without_warnings,
 )
-from tacit.evaluation._score import assumptions_of, scored, weights_of
+from tacit.evaluation._score import PrivateScore, assumptions_of, scored, weights_of
 from tacit.mechanisms import PermuteAndFlip
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 

@@ -12,16 +12,10 @@ from scipy.optimize import brentq
 
 from tacit._validate import PlainNumbers, fraction
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, Laplace, RandomRepeats
-from tacit.privacy import (
-    Budget,
-    Event,
-    GaussianNoise,
-    LaplaceNoise,
-    OneOf,
-    Parallel,
-    calibrate,
-)
+from tacit.mechanisms import Gaussian, Laplace
+from tacit.mechanisms.repeats import RandomRepeats
+from tacit.privacy import Budget, Event, GaussianNoise, LaplaceNoise, calibrate
+from tacit.privacy.combined import OneOf, Parallel
 
 __all__ = ["SearchPlan", "plan_search", "planned_holdout", "planned_runs"]
 

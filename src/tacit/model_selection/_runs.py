@@ -8,9 +8,9 @@ from typing import Any
 from numpy.random import Generator
 from sklearn.base import clone
 
+from tacit._random import spawn
 from tacit.evaluation._measures import Measure, predictions, without_warnings
 from tacit.evaluation._score import noisy_sums
-from tacit.mechanisms import spawn
 from tacit.mechanisms.subsets import random_blocks
 from tacit.model_selection._candidates import fit_on, private_parts
 from tacit.model_selection._plan import SearchPlan

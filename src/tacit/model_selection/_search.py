@@ -19,7 +19,7 @@ from tacit._estimators import (
     numeric,
     planning_rows,
 )
-from tacit._random import is_seeded, noise_generator, public_generator
+from tacit._random import is_seeded, noise_generator, public_generator, spawn
 from tacit._release import Release, charged_run
 from tacit._validate import at_least, one_of
 from tacit.data.bounds import canonical
@@ -28,7 +28,7 @@ from tacit.evaluation._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.evaluation._score import assumptions_of
 from tacit.evaluation._split import test_size_of
 from tacit.linear_model._classifier import LABELS_FROM_ROWS
-from tacit.mechanisms import NO_ANSWER, NoAnswer, spawn
+from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.subsets import random_blocks
 from tacit.model_selection._candidates import (
     candidates_of,

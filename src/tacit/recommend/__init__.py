@@ -1,18 +1,14 @@
 """Private recommendation: predicted ratings, each user's row for its owner only."""
 
 from tacit.recommend._model import MatrixCompletion
-from tacit.recommend.items.side import ItemSide
 from tacit.recommend.solvers.als import PrivateALS
 from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletion
 from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
-from tacit.recommend.solvers.item_means import ItemMeans
 from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 
 __all__ = [
     "CleansedSVD",
     "FrankWolfeCompletion",
-    "ItemMeans",
-    "ItemSide",
     "MatrixCompletion",
     "PrivateALS",
     "ProjectedGradientCompletion",

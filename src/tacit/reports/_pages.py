@@ -135,8 +135,8 @@ def audit_html(facts: Mapping[str, Any]) -> str:
     Parameters
     ----------
     facts
-        ``audits``, a list of what ``to_dict`` of `tacit.audit.EstimatorAudit`,
-        `tacit.audit.OneRunAudit` and `tacit.audit.MembershipAttack` returned, or of
+        ``audits``, a list of what ``to_dict`` of `audit_estimator`,
+        `audit_one_run` and `membership_attack` return, or of
         what ``tacit audit --json`` printed, at most 50; ``title``, ``created`` and
         ``tacit`` where they are known.
 

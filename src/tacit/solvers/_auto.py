@@ -6,16 +6,9 @@ from math import inf, isfinite, sqrt
 from typing import Any
 
 from tacit._discovery import classes_by
-from tacit.convex import (
-    CoordinatePenalty,
-    Free,
-    Huber,
-    L1Ball,
-    L2Ball,
-    Simplex,
-    Squared,
-)
+from tacit.convex import Free, Huber, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex.losses import has_residuals
+from tacit.convex.regularizers import CoordinatePenalty
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate

@@ -11,7 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, nonnegative, plain
-from tacit.convex import Box, ConvexSet, Free, Loss, Regularizer
+from tacit.convex import Box, Free, Loss
+from tacit.convex._protocols import ConvexSet, Regularizer
 from tacit.convex.objective import MOST_ADDITIONS, moment_roundoff
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError

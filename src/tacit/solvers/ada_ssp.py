@@ -15,7 +15,8 @@ from tacit.convex.composite import Step, accelerate
 from tacit.convex.objective import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, SymmetricGaussian
+from tacit.mechanisms import Gaussian
+from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers._base import (

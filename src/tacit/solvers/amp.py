@@ -123,7 +123,7 @@ class AMP(Solver[AMPPlan]):
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private in floating point: the exact minimizer has
-    the loss of `tacit.privacy.TiltedMinimum`, or a pure one for the other
+    the loss of `TiltedMinimum`, or a pure one for the other
     distributions; given it, the computed point is within ``tolerance / ridge`` of it,
     so noise on twice that makes the two outputs alike [1]_, with the factor two that
     the published Lemma 4.3.3 lacks. The gradient norm is certified, round-off included,

@@ -14,23 +14,24 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._random import spawn
 from tacit._validate import PlainNumbers, at_least, fraction, if_given, plain, positive
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, spawn
+from tacit.mechanisms import Gaussian
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import RATE_CELLS as CELLS
 from tacit.mechanisms.subsets import fixed_subset, poisson_subset
 from tacit.privacy import (
     Budget,
     Event,
-    FixedSizeSampled,
     GaussianNoise,
     Neighbors,
     PoissonSampled,
     Repeated,
     calibrate,
 )
+from tacit.privacy.combined import FixedSizeSampled
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers._base import Problem, Result, Solver, SolverPlan

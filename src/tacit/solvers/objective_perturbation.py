@@ -200,7 +200,7 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private for the exact minimizer, with any convex
-    penalty and in any closed convex set: the loss of `tacit.privacy.TiltedMinimum`
+    penalty and in any closed convex set: the loss of `TiltedMinimum`
     [1]_, with the determinant and the projected noise bounded as on the guarantees page
     [2]_; for the other distributions pure with the determinant's bound plus one over
     the multiplier. What is released here is a point with a gradient a millionth of one

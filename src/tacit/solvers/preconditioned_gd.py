@@ -16,7 +16,8 @@ from tacit.convex import Logistic
 from tacit.convex.objective import chunks, second_moments
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, SymmetricGaussian
+from tacit.mechanisms import Gaussian
+from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import (

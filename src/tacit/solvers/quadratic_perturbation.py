@@ -235,7 +235,7 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private in floating point: the exact minimizer has
-    the loss of `tacit.privacy.TiltedMinimum` [2]_, with derivatives bounded by the set,
+    the loss of `TiltedMinimum` [2]_, with derivatives bounded by the set,
     or a pure one for the other distributions; the computed point is certified to be
     within ``tolerance / ridge`` of it, round-off of the sums included, and a little
     noise at the end covers twice that, as in `AMP`.

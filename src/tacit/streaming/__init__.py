@@ -14,33 +14,21 @@ from tacit.streaming.online._estimators import (
     OnlineLogisticRegression,
 )
 from tacit.streaming.online._gradient_sums import GradientSums
-from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_aggregator import HedgeAggregator
-from tacit.streaming.online._hedge_learners import Experts
-from tacit.streaming.online._iterates import (
-    ImplicitGradient,
-    Leader,
-    ProjectedGradient,
-)
 from tacit.streaming.online._perturbed import PerturbedIterates
 from tacit.streaming.online._quadratic_leader import QuadraticLeader
 
 __all__ = [
     "DurableStream",
-    "Experts",
     "GradientRegression",
     "GradientSums",
-    "Hedge",
     "HedgeAggregator",
-    "ImplicitGradient",
     "IncrementalERM",
     "IncrementalLinearRegression",
-    "Leader",
     "MomentRegression",
     "OnlineLinearRegression",
     "OnlineLogisticRegression",
     "PerturbedIterates",
-    "ProjectedGradient",
     "ProjectedRegression",
     "QuadraticLeader",
     "SparseRows",

@@ -11,7 +11,8 @@ from tacit import _json
 from tacit._execution import exclusive_step
 from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import RecordKind, public_parameters
-from tacit.privacy import Entry, Ledger
+from tacit.privacy import Ledger
+from tacit.privacy.report import Entry
 from tacit.streaming._model import Progress, StreamModel
 from tacit.streaming._terms import PlannedStream
 

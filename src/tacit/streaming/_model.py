@@ -29,7 +29,8 @@ from tacit._release import Release, charged_run
 from tacit._stream_values import column_of, table_of
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
-from tacit.privacy import Budget, Entry, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.privacy.report import Entry
 from tacit.streaming._terms import PlannedStream, StreamTerms
 
 __all__ = ["Progress", "StreamModel"]

@@ -17,17 +17,10 @@ from tests.privacy.strategies import EVENTS
 from tacit.exceptions import BudgetExceeded, LedgerDamaged
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import Gaussian
-from tacit.privacy import (
-    Budget,
-    Composed,
-    GaussianNoise,
-    L2LaplaceNoise,
-    Ledger,
-    PureDP,
-    Repeated,
-)
+from tacit.privacy import Budget, Composed, GaussianNoise, Ledger, PureDP, Repeated
 from tacit.privacy._store._account import Account
 from tacit.privacy._store._database import _databases
+from tacit.privacy.events import L2LaplaceNoise
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -32,8 +32,8 @@ from tacit.privacy import (
     Neighbors,
     PureDP,
     Repeated,
-    TiltedMinimum,
 )
+from tacit.privacy.events import TiltedMinimum
 from tacit.solvers import Problem
 from tacit.streaming import IncrementalERM
 from tacit.streaming.incremental._refit_learner import fit_parameters

@@ -21,9 +21,9 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._hedge_learners import UNITS, integer_costs
+from tacit.streaming.online._hedge import Hedge
+from tacit.streaming.online._hedge_learners import UNITS, Experts, integer_costs
 
 BUDGET = Budget(1.0, 1e-6)
 ADDED = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)

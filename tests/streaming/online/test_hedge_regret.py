@@ -9,8 +9,9 @@ from benchmarks.streams import hedge as measuring
 
 from tacit._random import as_generator
 from tacit.privacy import Budget
-from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._hedge import Hedge
+from tacit.streaming.online._hedge_learners import Experts
 
 NOTHING = np.zeros(1)
 

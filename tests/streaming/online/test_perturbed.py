@@ -27,13 +27,9 @@ from tacit.convex import (
 from tacit.data import RowBounds
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers import Problem
-from tacit.streaming import (
-    ImplicitGradient,
-    Leader,
-    PerturbedIterates,
-    ProjectedGradient,
-)
+from tacit.streaming import PerturbedIterates
 from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming.online._perturbed import POWERS, published_beta
 
 BUDGET = Budget(1.0, 1e-6)

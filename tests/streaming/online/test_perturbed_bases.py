@@ -29,9 +29,13 @@ from tacit.data import RowBounds
 from tacit.privacy import Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._gradients.row_pass import RowPass
-from tacit.streaming import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._iterates import IterateFacts
+from tacit.streaming.online._iterates import (
+    ImplicitGradient,
+    IterateFacts,
+    Leader,
+    ProjectedGradient,
+)
 
 LEARNERS = [ImplicitGradient(0.5), ProjectedGradient(0.5), Leader(0.5)]
 WALKERS = LEARNERS[:2]

@@ -26,7 +26,7 @@ from tacit.cli._options import (
     require_ledger,
 )
 
-# As in `tacit.fairness.NOTIONS`, which help does not import
+# As in `tacit.fairness._groups.NOTIONS`, which help does not import
 NOTIONS = (
     "equalized_odds",
     "equal_opportunity",

@@ -193,7 +193,7 @@ def command(
     from tacit.cli import _labeling as labeling
     from tacit.cli import _students as students
     from tacit.cli._pool import read_pool, read_private
-    from tacit.privacy import labelled
+    from tacit.privacy.ledger import labelled
 
     schema = schema_for(schema_path, target)
     shown = not (quiet or as_json)

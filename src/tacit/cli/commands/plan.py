@@ -68,7 +68,8 @@ def command(
     range that the target hardly fills costs accuracy.
     """
     from tacit._execution import progress
-    from tacit.evaluation import expected_score, least_rows
+    from tacit.evaluation import expected_score
+    from tacit.evaluation._forecast_scores import least_rows
     from tacit.privacy.report import in_words
 
     schema = schema_for(schema_path, target)

@@ -166,7 +166,7 @@ def command(
         check_label,
         check_state,
     )
-    from tacit.privacy import labelled
+    from tacit.privacy.ledger import labelled
     from tacit.streaming import DurableStream
     from tacit.tables import GrowingTable
 

@@ -3,16 +3,13 @@
 from tacit.mechanisms.continual._base import PrefixSums
 from tacit.mechanisms.continual._blt import BLTSum
 from tacit.mechanisms.continual._growing import GrowingSum, prefix_sums
-from tacit.mechanisms.continual._square_root import SquareRootSum
-from tacit.mechanisms.continual._trees import HonakerTree, TreeSum
+from tacit.mechanisms.continual._trees import TreeSum
 from tacit.mechanisms.continual._window import WindowSum
 
 __all__ = [
     "BLTSum",
     "GrowingSum",
-    "HonakerTree",
     "PrefixSums",
-    "SquareRootSum",
     "TreeSum",
     "WindowSum",
     "prefix_sums",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from tacit.mechanisms import Gaussian, SymmetricGaussian
+from tacit.mechanisms import Gaussian
+from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.privacy import Composed, Event, GaussianNoise, Neighbors
 from tacit.solvers._base import Problem, SolverPlan
 

@@ -10,17 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.convex import (
-    L1,
-    ElasticNet,
-    Free,
-    GroupL1,
-    L2Ball,
-    Objective,
-    Regularizer,
-    minimize,
-)
-from tacit.convex._protocols import is_set
+from tacit.convex import L1, ElasticNet, Free, GroupL1, L2Ball, Objective, minimize
+from tacit.convex._protocols import Regularizer, is_set
 from tacit.convex.certificate import Minimum, NotCertified
 from tacit.convex.objective import MOST_ADDITIONS, gradient_roundoff
 from tacit.convex.proximal import InBall

@@ -8,7 +8,8 @@ from math import exp, log, sqrt
 from tacit._validate import PlainNumbers, one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
-from tacit.privacy import ApproxDP, Budget, Event, PureDP, TiltedMinimum
+from tacit.privacy import ApproxDP, Budget, Event, PureDP
+from tacit.privacy.events import TiltedMinimum
 from tacit.solvers._base import Problem, plan_assumptions
 
 __all__ = [
@@ -149,7 +150,7 @@ class PlannedNoise:
 def _gamma_slack(epsilon: float, size: int) -> float:
     """Return the delta that sampling gamma noise to within 2^-90 costs.
 
-    The same bound as in `tacit.privacy.L2LaplaceNoise`.
+    The same bound as in `L2LaplaceNoise`.
     """
     slack = (1 + exp(min(epsilon, 600.0))) * size * sqrt(size) * 2.0**-90
     return min(slack, 0.5)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit._validate import PlainNumbers, at_least, one_of, plain
-from tacit.convex import ConvexSet, Free
-from tacit.convex._protocols import is_set
+from tacit.convex import Free
+from tacit.convex._protocols import ConvexSet, is_set
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector

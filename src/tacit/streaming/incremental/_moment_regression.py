@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit._validate import PlainNumbers, one_of, plain, positive
-from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
-from tacit.convex._protocols import is_set
+from tacit.convex import Free, L2Ball
+from tacit.convex._protocols import ConvexSet, Regularizer, is_set
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual._growing import check_sums
 from tacit.mechanisms.noise import check_noise, noise_assumptions

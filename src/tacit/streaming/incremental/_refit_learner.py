@@ -16,7 +16,7 @@ from tacit._execution import attempt
 from tacit._state import kept
 from tacit._stream_values import class_positions, dense_values, float_targets
 from tacit.convex._protocols import is_set
-from tacit.data import FeatureBounds
+from tacit.data.features import FeatureBounds
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Event, Ledger, Neighbors
 from tacit.streaming.incremental._refit_plan import Refit

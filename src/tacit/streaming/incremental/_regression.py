@@ -14,8 +14,8 @@ from tacit._estimators import Saved
 from tacit._execution import attempt
 from tacit._random import RandomSource
 from tacit._validate import at_least, one_of, plain
-from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Regularizer, Simplex, Squared
-from tacit.convex._protocols import is_set
+from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
+from tacit.convex._protocols import Regularizer, is_set
 from tacit.privacy import Neighbors
 from tacit.streaming._linear import LinearReader, StreamRegressor
 from tacit.streaming._model import StreamModel

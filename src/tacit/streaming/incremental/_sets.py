@@ -10,17 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers
-from tacit.convex import (
-    Box,
-    ConvexSet,
-    Free,
-    GroupBall,
-    L1Ball,
-    L2Ball,
-    NuclearBall,
-    Regularizer,
-    Simplex,
-)
+from tacit.convex import Box, Free, GroupBall, L1Ball, L2Ball, NuclearBall, Simplex
+from tacit.convex._protocols import ConvexSet, Regularizer
 
 __all__ = ["Stretched", "WithConstant", "absolute_width", "stretched"]
 

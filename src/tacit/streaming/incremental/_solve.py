@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
-from tacit.convex._protocols import is_set
+from tacit.convex import Free, L2Ball
+from tacit.convex._protocols import ConvexSet, Regularizer, is_set
 from tacit.solvers._least_squares.quadratic import in_ball
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
 from tacit.streaming.incremental._sets import WithConstant, absolute_width
