@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tacit._resumable.files import made, placed
-from tacit.cli._labeling import put_table
+from tacit.cli._labeling import write_labels
 from tacit.cli._streaming import _append
 from tacit.persistence._atomic_folder import placed as placed_folder
 
@@ -65,7 +65,7 @@ def test_a_released_line_is_flushed(tmp_path, calls):
 
 def test_a_table_of_labels_is_flushed_before_it_takes_its_name(tmp_path, calls):
     path = tmp_path / "labels.csv"
-    put_table(path, pa.table({"label": [1, 2]}), False)
+    write_labels(path, pa.table({"label": [1, 2]}), False)
     assert calls == [flushes(path), ("name", path.stat().st_ino)]
 
 

@@ -194,7 +194,7 @@ def test_teachers_of_few_rows_learn_from_them(ward, run, teacher, teachers):
 
 
 @pytest.mark.parametrize("target", ["ill", "pay"])
-def test_a_plan_rehearses_and_says_the_rows_of_a_teacher(ward, run, target):
+def test_a_plan_does_a_dry_run_and_prints_the_rows_of_a_teacher(ward, run, target):
     planned = ("--plan", "--expected-rows", 400, "--queries", 60, "--target", target)
     boosting = ("--teacher", "boosting")
     answer = run(*arguments(ward, *planned, *boosting, teachers=40))
@@ -204,7 +204,7 @@ def test_a_plan_rehearses_and_says_the_rows_of_a_teacher(ward, run, target):
     fixed = ("--set-teacher", "min_samples_leaf=20")
     answer = run(*arguments(ward, *planned, *boosting, *fixed, teachers=40))
     assert answer.code == 2
-    assert "take fewer --teachers, or another --teacher" in answer.err
+    assert "use fewer --teachers, or another --teacher" in answer.err
 
 
 def test_rows_that_are_not_queried_stay_empty(ward, run):
@@ -214,7 +214,7 @@ def test_rows_that_are_not_queried_stay_empty(ward, run):
     assert sum(label != "" for label in found) == 20
     text = run(*rich(ward, "--queries", 20, out=LABELS)).out
     assert (
-        "empty        40 rows have no label: 0 without a private answer, 40 not asked"
+        "unlabelled   40 rows: 0 withheld by the mechanism, 40 not queried"
     ) in text
     # not the first ones alone
     assert any(label != "" for label in found[30:])

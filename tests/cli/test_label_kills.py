@@ -61,7 +61,7 @@ def test_an_end_at_any_call_to_the_disk_changes_nothing(
     tmp_path, run, monkeypatch, after
 ):
     position(tmp_path, n_private=40, n_public=8)
-    monkeypatch.setattr(_labeling, "TOGETHER", 3)
+    monkeypatch.setattr(_labeling, "BATCH", 3)
     few = {"teachers": 2}
     given = arguments(tmp_path, **few)
     assert run(*given).code == 0

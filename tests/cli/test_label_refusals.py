@@ -108,20 +108,20 @@ def nothing(ward):
 CASES = {
     "no private file": (nothing, {"tables": ("no.csv", "public.csv")}, "no such file"),
     "no public file": (nothing, {"tables": ("private.csv", "no.csv")}, "no such file"),
-    "no public table": (nothing, {"tables": ("private.csv",)}, "PUBLIC must"),
+    "no public table": (nothing, {"tables": ("private.csv",)}, "PUBLIC is missing"),
     "private without labels": (no_labels, {}, "no column 'ill'"),
     "labels of another kind": (other_labels, {}, "'ill'"),
     "no private rows": (no_rows, {}, "no rows"),
     "public without a column": (half_a_public_table, {}, "no column 'pay'"),
     "text in a public number": (text_in_public, {}, "'age'"),
     "one row for a student": (one_public_row, {}, "at least 2 rows"),
-    "lists in a text file": (lists_in_public, {"tables": LISTS}, "--labels cannot be"),
+    "lists in a text file": (lists_in_public, {"tables": LISTS}, "file cannot contain"),
     "a schema nobody confirmed": (unconfirmed, {}, "not confirmed"),
     "a column without a schema": (unknown_column, {}, "'who'"),
     "no outputs": (nothing, {"outputs": ()}, "--labels or --output"),
     "state among other files": (notes, {"state": "notes"}, "--state"),
     "state in a file": (nothing, {"state": "t.toml"}, "--state"),
-    "labels there already": (there_already, {}, "is there already"),
+    "labels there already": (there_already, {}, "already exists"),
 }
 OPTIONS = {
     "no delta": (("--delta", 0), "delta"),
@@ -129,8 +129,8 @@ OPTIONS = {
     "no teachers": (("--teachers", 0), "teachers"),
     "half a teacher": (("--teachers", "0.5"), "--teachers"),
     "too many questions": (("--queries", N_PUBLIC + 1), "--queries"),
-    "a teacher of numbers": (("--teacher", "linear"), "--teacher linear is not for"),
-    "a student of numbers": (("--student", "linear"), "--student linear is not for"),
+    "a teacher of numbers": (("--teacher", "linear"), "--teacher linear cannot predict"),
+    "a student of numbers": (("--student", "linear"), "--student linear cannot predict"),
     "an unknown teacher": (("--teacher", "oracle"), "--teacher"),
     "a parameter it has not": (("--set-teacher", "depth=3"), "no parameter 'depth'"),
     "a bad parameter": (("--set-teacher", "C=-3"), "--set-teacher"),
@@ -147,11 +147,11 @@ OPTIONS = {
     ),
     "a teacher that cannot split": (
         ("--teacher", "boosting", "--set-teacher", "min_samples_leaf=15"),
-        "take fewer --teachers, or another --teacher",
+        "use fewer --teachers, or another --teacher",
     ),
     "a student that cannot split": (
         ("--student", "boosting", "--set-student", "min_samples_leaf=40"),
-        "ask more --queries, or another --student",
+        "use more --queries, or another --student",
     ),
     "a parameter with an option": (("--set", "n_queries=3"), "use --queries"),
     "an unknown parameter": (("--set", "magic=3"), "no parameter 'magic'"),
@@ -253,18 +253,18 @@ def other_table(ward):
 
 
 BEGUN = {
-    "another epsilon": (nothing, ("--epsilon", 1), "--epsilon must be as then"),
-    "other teachers": (nothing, ("--teachers", 10), "--teachers must be as then"),
-    "another teacher": (nothing, ("--teacher", "tree"), "--teacher must be as then"),
-    "other parameters": (nothing, ("--set-teacher", "C=2"), "--teacher must be as"),
+    "another epsilon": (nothing, ("--epsilon", 1), "--epsilon must be unchanged"),
+    "other teachers": (nothing, ("--teachers", 10), "--teachers must be unchanged"),
+    "another teacher": (nothing, ("--teacher", "tree"), "--teacher must be unchanged"),
+    "other parameters": (nothing, ("--set-teacher", "C=2"), "--teacher must be unchanged"),
     "a seed": (nothing, ("--set", "random_state=1"), "--set random_state"),
-    "fewer questions": (nothing, ("--queries", 10), "--queries must be as then"),
+    "fewer questions": (nothing, ("--queries", 10), "--queries must be unchanged"),
     "other public rows": (other_public, (), "other public rows"),
     "other private rows": (other_private, (), "trained on"),
     "a damaged pool": (damaged_pool, (), "damaged"),
-    "no pool": (pool_gone, (), "damaged or gone"),
+    "no pool": (pool_gone, (), "damaged or missing"),
     "a damaged state": (damaged_state, (), "damaged"),
-    "another table of labels": (other_table, (), "with something else"),
+    "another table of labels": (other_table, (), "with other content"),
 }
 
 

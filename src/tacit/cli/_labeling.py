@@ -1,4 +1,4 @@
-"""The parts of ``tacit label``: the rows to label, the questions, what is written."""
+"""Steps of ``tacit label``: the labeler, its folder, and the table of labels."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from tacit.privacy.report import in_words
 from tacit.tables import Schema
 
 __all__ = [
-    "Positions",
-    "ask",
+    "Paths",
     "check_outputs",
     "check_votes",
+    "label_pool",
     "labeler_for",
     "labelled_table",
     "opened",
     "plan_facts",
-    "put_table",
     "vote_columns",
+    "write_labels",
 ]
 
-# Folder of the labeler in a folder of state, and what the command itself keeps there
+# Folder of the labeler in the state folder, and the file of the command itself
 LABELER, POOL = "labeler", "pool.json"
 OWN_FILES = {LABELER, POOL, f"{POOL}.partial"}
-# Parameters of the labeler with an option or a line of the schema of their own
+# Parameters of the labeler that an option or the schema sets
 FIXED = {
     "epsilon": "--epsilon",
     "delta": "--delta",
@@ -68,37 +68,37 @@ FIXED = {
     "teacher_folder": "--state",
     "verbose": "--quiet",
 }
-# Questions that are asked together: a kill loses the time that their votes took
-TOGETHER = 1024
+# Rows that are labelled together: a kill loses the time of their votes
+BATCH = 1024
 
 
 def labeler_for(
     schema: Schema, teacher: Any, settings: dict[str, Any], **parameters: Any
 ) -> PrivateLabeler:
-    """Return the labeler for a schema's target, or refuse what it has not."""
+    """Return the labeler for the target of a schema; reject unknown parameters."""
     target = schema.target
-    assert target is not None  # schema_for has refused others
+    assert target is not None  # checked by schema_for
     make: Any = PrivateLabeler
     labeler: PrivateLabeler = make(teacher, classes=target.labels, y_range=target.range)
     known = labeler.get_params(deep=False)
     for setting in settings:
         if setting in FIXED:
-            raise Rejected(f"--set {setting} is not for that; use {FIXED[setting]}.")
+            raise Rejected(f"--set {setting} is not possible; use {FIXED[setting]}.")
         if setting not in known:
             raise Rejected(f"{type(labeler).__name__} has no parameter {setting!r}.")
     labeler.set_params(**parameters, **settings)
-    is_seeded(labeler.random_state)  # rejects what is no seed, before any row is read
+    is_seeded(labeler.random_state)  # reject an invalid seed before rows are read
     return labeler
 
 
 def plan_facts(
     labeler: PrivateLabeler, queries: int | None, ledger: Any
 ) -> dict[str, Any]:
-    """Return what would be spent and is to be expected; reads no row."""
+    """Return cost and expected labels; reads no row."""
     if queries is None or labeler.expected_rows is None:
         raise Rejected(
             "--plan reads no row: give --expected-rows, the number of private rows, "
-            "and --queries, that of the public ones."
+            "and --queries, the number of rows to label."
         )
     labeler.set_params(n_queries=queries)
     planned = labeler.plan(labeler.expected_rows)
@@ -114,8 +114,8 @@ def plan_facts(
 
 
 @dataclass(frozen=True)
-class Positions:
-    """Where the state is kept and what is released goes."""
+class Paths:
+    """Paths of the state and of the outputs."""
 
     state: Path | None
     labels: Path | None
@@ -124,26 +124,26 @@ class Positions:
 
     @property
     def begun(self) -> bool:
-        """Whether a run began before, and may have written what is there."""
+        """Whether an earlier run began, and may have written the outputs."""
         assert self.state is not None
         return DurableLabeler.exists(self.state / LABELER)
 
-    def reject(self, used: list[Path], label: str) -> None:
-        """Refuse what could not be written, while nothing is charged yet."""
+    def check(self, used: list[Path], label: str) -> None:
+        """Reject paths that cannot be written, before anything is charged."""
         check_label(label)
         if self.state is None:
-            raise Rejected("--state must name the folder to keep teachers and answers.")
+            raise Rejected("--state is missing: name a folder for the teachers and labels.")
         if self.labels is None and self.output is None:
-            raise Rejected("--labels or --output must say where what is released goes.")
+            raise Rejected("--labels or --output is missing: name a file or folder to write.")
         outputs = {"--labels": self.labels, "--output": self.output}
         check_state(self.state, OWN_FILES, "labels", outputs)
         if self.labels is not None:
             self._check_labels_file(self.labels, used)
             used = [*used, self.labels]
         if self.output is not None:
-            there = self.force or self.begun
+            may_replace = self.force or self.begun
             used = [*used, self.state]
-            check_folder(self.output, there, used, "--output", "student")
+            check_folder(self.output, may_replace, used, "--output", "student")
 
     def _check_labels_file(self, path: Path, used: list[Path]) -> None:
         if path.suffix not in SUFFIXES:
@@ -153,28 +153,28 @@ class Positions:
         check_file(path, used, "--labels")
         if path.exists() and not (self.force or self.begun):
             raise Rejected(
-                f"{path} is there already; give another --labels, or --force."
+                f"{path} already exists; give another --labels, or --force."
             )
         try_writing(path, "--labels")
 
 
 def opened(
-    labeler: PrivateLabeler, positions: Positions, pool: Pool, ledger: Any
+    labeler: PrivateLabeler, paths: Paths, pool: Pool, ledger: Any
 ) -> DurableLabeler:
-    """Return the labeler in a folder; refuse other options or rows than at its start.
+    """Return the labeler of the state folder; reject changed options or public rows.
 
-    What is asked is bound to the folder before anything is charged.
+    The public rows are bound to the folder before anything is charged.
     """
-    state = positions.state
-    assert state is not None  # as places has refused
+    state = paths.state
+    assert state is not None  # checked by Paths.check
     made(state, "--state")
     try:
         durable = DurableLabeler(labeler, state / LABELER, ledger=ledger)
     except OtherParameters as other:
         options = [FIXED.get(name, f"--set {name}") for name in other.names]
         raise Rejected(
-            f"The labels in {state} were begun with other options; "
-            f"{', '.join(options)} must be as then."
+            f"The run in {state} began with other options; {', '.join(options)} must "
+            "be unchanged."
         ) from None
     try:
         _bind(state / POOL, pool, begun=durable.identity is not None)
@@ -185,86 +185,86 @@ def opened(
 
 
 def _bind(path: Path, pool: Pool, *, begun: bool) -> None:
-    """Keep what is asked, or refuse rows other than those that were kept."""
+    """Store the digest of the rows to label, or reject rows with another digest."""
     facts = {"questions": pool.n_queries, "sha256": pool.digest}
     if not (begun or path.exists()):
         placed(path, _json.canonical(facts).encode())
     try:
-        kept = json.loads(path.read_bytes())
+        stored = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
-        # without it nobody knows which rows the answers are of
+        # without it nobody knows which rows the labels belong to
         raise Rejected(
-            f"{path} is damaged or gone; put a whole copy of --state back, or begin in "
-            "another folder, which is charged anew."
+            f"{path} is damaged or missing; restore a full copy of --state, or start in "
+            "another folder, which is charged again."
         ) from None
-    if kept != facts:
+    if stored != facts:
         raise Rejected(
-            f"The labels in {path.parent} were begun for other public rows; the rows, "
-            "their schema and --queries must be as then."
+            f"The run in {path.parent} began with other public rows; the rows, their "
+            "schema and --queries must be unchanged."
         )
 
 
-def ask(durable: DurableLabeler, pool: Pool) -> Labels:
-    """Ask what was not asked yet; return all answers, one for each row of the table."""
-    questions = pool.X[pool.order]
-    while durable.n_queried < len(questions) and not durable.remaining.ended:
-        durable.label(questions[durable.n_queried : durable.n_queried + TOGETHER])
+def label_pool(durable: DurableLabeler, pool: Pool) -> Labels:
+    """Label the remaining rows; return all labels, one for each row of the table."""
+    queries = pool.X[pool.order]
+    while durable.n_queried < len(queries) and not durable.remaining.ended:
+        durable.label(queries[durable.n_queried : durable.n_queried + BATCH])
     labels = durable.labels
     return labels.at_rows(pool.order[: len(labels)], len(pool.X))
 
 
 def vote_columns(labeler: PrivateLabeler, schema: Schema) -> list[str]:
-    """Return the names of the columns with noisy votes, one a class or for a mean."""
+    """Return the names of the columns with noisy votes per class, or a noisy mean."""
     assert schema.target is not None
     labels = public_classes(labeler)
-    told = ["uncut"] if labels is None else labels
-    return [f"{schema.target.name}={label}" for label in told]
+    kinds = ["uncut"] if labels is None else labels
+    return [f"{schema.target.name}={kind}" for kind in kinds]
 
 
 def check_votes(
     labeler: PrivateLabeler, planned: LabelerPlan, schema: Schema, pool: Pool
 ) -> None:
-    """Refuse votes where there will be none, or a table that has such columns."""
+    """Reject --votes if none are released, or if the table has such a column."""
     if not planned.mechanism.releases_votes:
         raise Rejected(
-            "--votes are released by --mechanism gnmax, confident_gnmax and mean "
-            "alone; leave the option out."
+            "--votes needs --mechanism gnmax, confident_gnmax or mean, the only ones "
+            "that release votes."
         )
     both = set(vote_columns(labeler, schema)) & set(pool.columns.column_names)
     if both:
         raise Rejected(
-            f"The public table has a column {min(both)!r} already; rename it, or leave "
+            f"The public table already has a column {min(both)!r}; rename it, or leave "
             "--votes out."
         )
 
 
-def check_outputs(pool: Pool, positions: Positions) -> None:
-    """Refuse public rows that no student or no file of labels can be made of."""
-    if positions.output is not None and len(pool.X) < LEAST_POOL:
+def check_outputs(pool: Pool, paths: Paths) -> None:
+    """Reject public rows that cannot become a student or a file of labels."""
+    if paths.output is not None and len(pool.X) < LEAST_POOL:
         raise Rejected(
-            f"A student learns from at least {LEAST_POOL} rows to label; give more, or "
-            "leave --output out."
+            f"A student needs at least {LEAST_POOL} rows to label; give more, or leave "
+            "--output out."
         )
-    if positions.labels is None:
+    if paths.labels is None:
         return
     try:
-        # the types are what can be wrong, and no row has others
-        none = pool.columns.slice(0, 0)
-        fill_table(pa.BufferOutputStream(), [none], positions.labels.suffix)
+        # only the types of the columns can be wrong, so no row is needed
+        empty = pool.columns.slice(0, 0)
+        fill_table(pa.BufferOutputStream(), [empty], paths.labels.suffix)
     except pa.ArrowException as error:
         raise Rejected(
-            f"--labels cannot be a file {positions.labels.suffix} with all columns of "
-            f"the rows to label: {str(error).splitlines()[0]}; give the other kind of "
-            "file, or leave such columns out."
+            f"A {paths.labels.suffix} file cannot contain all columns of the rows to "
+            f"label: {str(error).splitlines()[0]}; give the other kind of file to "
+            "--labels, or leave such columns out."
         ) from None
 
 
 def labelled_table(
     pool: Pool, labels: Labels, schema: Schema, votes: list[str] | None
 ) -> Any:
-    """Return the public rows with one column more, empty where there is no answer.
+    """Return the public rows with a column of labels, empty where one was withheld.
 
-    ``votes`` are the names of the columns for noisy votes, if they are wanted.
+    ``votes`` are the names of the columns for noisy votes, if requested.
     """
     assert schema.target is not None
     missing = labels.missing
@@ -272,25 +272,25 @@ def labelled_table(
     table = pool.columns.append_column(schema.target.name, column)
     if votes:
         counts = labels.votes
-        if counts is None:  # as there is no answer at all
+        if counts is None:  # there is no answer at all
             counts = np.zeros((len(labels), len(votes)))
         for name, count in zip(votes, counts.T, strict=True):
             table = table.append_column(name, pa.array(count, mask=missing))
     return table
 
 
-def put_table(path: Path, table: Any, force: bool) -> None:
-    """Write a table as a whole; what is there must be this very table, or go by force.
+def write_labels(path: Path, table: Any, force: bool) -> None:
+    """Write a table as a whole; without ``force`` only the same table may exist.
 
-    A run that was killed may have written it already.
+    An interrupted run may have written it already.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
         fill_table(partial, [table], path.suffix)
         if path.exists() and not force and not filecmp.cmp(partial, path, False):
             raise Rejected(
-                f"{path} is there already, with something else; give another --labels, "
-                "or --force. All answers are kept in --state."
+                f"{path} already exists, with other content; give another --labels, or "
+                "--force. All labels are stored in --state."
             )
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())

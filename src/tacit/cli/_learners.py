@@ -1,4 +1,4 @@
-"""Ordinary learners by short names, for teachers and students of ``tacit label``."""
+"""Learners of ``tacit label`` by short names, for teachers and students."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LEARNERS", "dry_run_checked", "learner"]
 
-# What each name is in scikit-learn, for a target of categories and for one of numbers;
-# loaded when it is asked for, as help needs the names alone
+# Classes of scikit-learn by name and kind of target; imported on use, because help
+# needs only the names
 LEARNERS: dict[str, dict[str, str]] = {
     "boosting": {
         "category": "ensemble.HistGradientBoostingClassifier",
@@ -37,35 +37,35 @@ LEARNERS: dict[str, dict[str, str]] = {
         "number": "tree.DecisionTreeRegressor",
     },
 }
-# What a teacher is for a target of each kind unless another is named
+# Default teachers by kind of target
 DEFAULT_TEACHERS = {"category": "logistic", "number": "linear"}
-# Synthetic rows that a teacher is tried on, at most
+# Largest number of synthetic rows of a dry run
 MAX_DRY_RUN_ROWS = 1000
-# Limits that few rows do not meet, which are then one in so many rows
+# Limits that are too large for few rows, and the divisor of the rows that replaces them
 LIMITS = {"min_samples_leaf": 10, "n_neighbors": 2}
-# What gives a learner more rows
-MORE_ROWS = {"--teacher": "take fewer --teachers", "--student": "ask more --queries"}
-# Parts of a number by which predictions that are the same may differ
+# Ways to give a learner more rows
+MORE_ROWS = {"--teacher": "use fewer --teachers", "--student": "use more --queries"}
+# Relative difference of predictions that count as equal
 ROUND_OFF = 1e-9
 
 
 def learner(
     schema: Schema, name: str | None, settings: dict[str, Any], option: str, **own: Any
 ) -> Any:
-    """Return the estimator of a name for a schema's target, or refuse it.
+    """Return the estimator with a name, for the target of a schema.
 
-    ``option`` is ``--teacher`` or ``--student``, and ``own`` what nobody may set. None
-    names what a teacher is by default.
+    ``option`` is ``--teacher`` or ``--student``, and ``own`` are parameters that users
+    may not set. None stands for the default teacher.
     """
     target = schema.target
-    assert target is not None  # schema_for has refused others
+    assert target is not None  # checked by schema_for
     name = name or DEFAULT_TEACHERS[target.kind]
     kinds = LEARNERS[name]
     if target.kind not in kinds:
         fitting = [n for n, found in LEARNERS.items() if target.kind in found]
         raise Rejected(
-            f"{option} {name} is not for a {target.kind}, which {target.name!r} is; "
-            f"give one of {', '.join(fitting)}."
+            f"{option} {name} cannot predict {target.name!r}, a {target.kind}; give "
+            f"one of {', '.join(fitting)}."
         )
     module, _, kind = kinds[target.kind].partition(".")
     found = getattr(import_module(f"sklearn.{module}"), kind)()
@@ -73,7 +73,7 @@ def learner(
     given = option.replace("--", "--set-")
     for setting in settings:
         if setting == "random_state" or setting in own:
-            raise Rejected(f"{given} {setting} is not for that; leave it out.")
+            raise Rejected(f"{given} {setting} is not possible; leave it out.")
         if setting not in known:
             raise Rejected(f"{type(found).__name__} has no parameter {setting!r}.")
     fixed = {key: value for key, value in own.items() if key in known}
@@ -88,10 +88,10 @@ def learner(
 def dry_run_checked(
     estimator: Any, settings: dict[str, Any], schema: Schema, n_rows: int, option: str
 ) -> Any:
-    """Return a learner for so many rows, or refuse one that cannot learn from them.
+    """Return a learner for so many rows, after a trial fit to synthetic rows.
 
-    It is tried on synthetic rows. One that fails on real rows, or says the same of all,
-    is passed over in silence, and its budget is lost.
+    A learner that fails, or predicts the same for all rows, is rejected here: with real
+    rows it would fail silently, and its budget would be lost.
     """
     estimator = _sized(estimator, settings, n_rows)
     n_rows = max(2, min(n_rows, MAX_DRY_RUN_ROWS))
@@ -99,29 +99,29 @@ def dry_run_checked(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            said = _copy(estimator).fit(X, y).predict(X)
+            predicted = _copy(estimator).fit(X, y).predict(X)
     except Exception as error:
         raise Rejected(
-            f"{option} cannot learn from {n_rows} synthetic rows, so that it would "
-            f"fail on real ones too: {_first_line(error)}"
+            f"{option} cannot learn from {n_rows} synthetic rows, so it would fail on "
+            f"real rows too: {_first_line(error)}"
         ) from None
-    if _says_one(said):
+    if _is_constant(predicted):
         raise Rejected(
-            f"{option} says the same of all of {n_rows} synthetic rows that are easy "
-            f"to distinguish; {MORE_ROWS[option]}, or another {option}."
+            f"{option} predicts the same for {n_rows} synthetic rows that are easy to "
+            f"distinguish; {MORE_ROWS[option]}, or another {option}."
         )
     return estimator
 
 
-def _says_one(said: Any) -> bool:
-    """Return whether all predictions are the same, up to round-off of numbers."""
-    if said.dtype.kind != "f":
-        return len(set(said)) == 1
-    return bool(np.ptp(said) <= ROUND_OFF * np.abs(said).max())
+def _is_constant(predicted: Any) -> bool:
+    """Return whether all predictions are equal, up to round-off."""
+    if predicted.dtype.kind != "f":
+        return len(set(predicted)) == 1
+    return bool(np.ptp(predicted) <= ROUND_OFF * np.abs(predicted).max())
 
 
 def _sized(estimator: Any, settings: dict[str, Any], n_rows: int) -> Any:
-    """Return a learner whose limits, unless they are given, so many rows can meet."""
+    """Return a learner whose limits, unless given, suit so many rows."""
     known = estimator.get_params()
     own = {
         name: max(1, min(known[name], n_rows // parts))
@@ -136,7 +136,7 @@ def _easy_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:
     target = schema.target
     assert target is not None
     if target.labels is not None and n_rows >= 2 * len(target.labels):
-        n_rows -= n_rows % len(target.labels)  # as many of each
+        n_rows -= n_rows % len(target.labels)  # equally many of each
     position = (np.arange(n_rows) + 0.5) / n_rows
     low, high = np.array(schema.feature_ranges).T
     # multiples of irrational numbers are spread evenly and never in line

@@ -1,4 +1,4 @@
-"""Rows that ``tacit label`` reads: private ones, and public ones to label."""
+"""Private rows and public rows to label, as ``tacit label`` reads them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = ["Pool", "Rows", "read_pool", "read_private"]
 
 @dataclass(frozen=True)
 class Pool:
-    """Public rows to label: their features, and their columns as they were.
+    """Public rows to label: their features, and their original columns.
 
     Parameters
     ----------
     X
-        Features by the schema, one row a row.
+        Features by the schema.
     columns
-        What of the table may be told.
+        Columns that may be published.
     n_queries
-        How many rows are asked about.
+        Number of rows to label.
     """
 
     X: NDArray[np.float64]
@@ -43,23 +43,23 @@ class Pool:
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """Rows to ask about, in the order of the questions.
+        """Indices of the rows to label, in the order of the queries.
 
-        They are shuffled by a fixed seed, as answers may end before the rows do and a
-        table may be sorted.
+        They are shuffled by a fixed seed, because labels may end before the rows do and
+        a table may be sorted.
         """
         return as_generator(0).permutation(len(self.X))[: self.n_queries]
 
     @property
     def digest(self) -> str:
-        """Digest of all questions."""
-        questions = np.ascontiguousarray(self.X[self.order])
-        return sha256(repr(questions.shape).encode() + questions.tobytes()).hexdigest()
+        """Digest of all queries."""
+        queries = np.ascontiguousarray(self.X[self.order])
+        return sha256(repr(queries.shape).encode() + queries.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Private rows and targets, and whose each is."""
+    """Private rows and targets, and the person of each row."""
 
     X: Any
     y: Any
@@ -74,10 +74,10 @@ def read_pool(
     features_only: bool = False,
     **reading: Any,
 ) -> Pool:
-    """Return the public rows of a file; its target is left out where it has one.
+    """Return the public rows of a file, without the target.
 
     With ``features_only`` all other columns are left out too: nobody said that they are
-    public, and one of them may tell the target.
+    public, and one of them may reveal the target.
     """
     assert schema.target is not None
     names = open_table(path, **reading).names
@@ -100,11 +100,11 @@ def read_pool(
 def read_private(
     path: Path, schema: Schema, ids: str | None, shown: bool, **reading: Any
 ) -> Rows:
-    """Return private rows, and whose each is where a column names the person.
+    """Return private rows, with the person of each row if a column has their ids.
 
-    A schema has no place for names: the column is ``"ignore"`` in it, and is read
-    beside as text, in which 7.0 is 7: one missing name turns a column of integers into
-    floats. Rows without a name count as one person's.
+    The schema ignores that column, so it is read separately, as strings in which 7.0 is
+    7: one missing id turns a column of integers into floats. Rows without an id count
+    as those of one person.
     """
     X, y = read_rows(path, schema, progress=shown, **reading)
     if ids is None:
@@ -113,5 +113,5 @@ def read_private(
     for block in batches(path, schema, keep=[ids], **reading):
         found = cells_of(block.kept.column(ids))
         names += ("" if c is UNREADABLE else canonical(text_of(c)) for c in found)
-    # as objects: in an array of strings each would be as long as the longest
+    # objects, because an array of strings gives each the length of the longest
     return Rows(X, y, np.array(names, dtype=object))

@@ -1,4 +1,4 @@
-"""Small files of labels and ratings, which a person may have written by hand."""
+"""Small files of labels and ratings, possibly written by hand."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_BYTES = 2**28
 def columns_of(
     content: bytes, suffix: str, names: Iterable[str], what: str
 ) -> list[list[Any]]:
-    """Return columns of a CSV or Parquet file, those of CSV as they are written."""
+    """Return columns of a CSV or Parquet file; cells of CSV stay strings."""
     table = table_of(content, suffix, names, what)
     with reading(what):
         return [table[name].to_pylist() for name in names]
 
 
 def table_of(content: bytes, suffix: str, names: Iterable[str], what: str) -> pa.Table:
-    """Return the table of a CSV or Parquet file, which has one column of each name."""
+    """Return the table of a CSV or Parquet file with exactly one column per name."""
     with reading(what):
         if content[:4] == b"PAR1":
             table = parquet.read_table(of_arrow(content))
@@ -52,11 +52,11 @@ def table_of(content: bytes, suffix: str, names: Iterable[str], what: str) -> pa
 
 
 def content_of(path: Path, what: str) -> bytes:
-    """Return the bytes of a file or of standard input, unless they are too many."""
+    """Return the bytes of a file or of standard input, up to a limit."""
     if str(path) == "-":
         content = sys.stdin.buffer.read(MOST_BYTES + 1)
     elif path.is_dir():
-        raise Rejected(f"{what} must be a file, and {path} is a folder.")
+        raise Rejected(f"{what} must be a file, but {path} is a folder.")
     else:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -67,7 +67,7 @@ def content_of(path: Path, what: str) -> bytes:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Refuse what is no such file, in words that quote nothing of it."""
+    """Reject an invalid file with a message that quotes nothing of it."""
     try:
         yield
     except (ValueError, TypeError, LookupError, RecursionError, pa.ArrowException):
@@ -75,13 +75,13 @@ def reading(what: str) -> Iterator[None]:
             "different labels" if what == "--items" else "items with finite ratings"
         )
         raise Rejected(
-            f"{what} must hold {wanted}, as CSV, Parquet or JSON; something in it "
-            "cannot be read as that."
+            f"{what} must contain {wanted}, as CSV, Parquet or JSON; a part of it "
+            "cannot be read."
         ) from None
 
 
 def label_of(cell: Any) -> str:
-    """Return a label as it is written in a file."""
+    """Return a label as a string."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)  # numbers with gaps become floats on their way to Parquet
     if isinstance(cell, bool) or not isinstance(cell, str | int):

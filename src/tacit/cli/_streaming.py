@@ -1,4 +1,4 @@
-"""The parts of ``tacit stream``: the estimator, the loop, and what it writes."""
+"""Steps of ``tacit stream``: the estimator, the loop over steps, and its outputs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tacit.tables import GrowingTable, Schema
 __all__ = [
     "OWN_FILES",
     "Outputs",
-    "idle_rows",
+    "ignored_rows",
     "learn",
     "opened_stream",
     "stream_estimator",
 ]
 
-# Parameters with an option or a line of the schema of their own
+# Parameters that an option or the schema sets
 FIXED = {
     "epsilon": "--epsilon",
     "delta": "--delta",
@@ -45,21 +45,20 @@ FIXED = {
     "classes": "the target's categories in the schema",
     "y_range": "the target's range in the schema",
 }
-# What a folder of state may hold before its first step
+# Files that a state folder may contain before its first step
 OWN_FILES = {"lock", "private-state", "private-state.partial"}
-# Bytes from the end in which the last line of releases is looked for at first
+# Size of the blocks in which the last line of a file is searched, from the end
 BLOCK = 2**16
-# Categories or columns that are named one by one
+# Largest number of categories or columns that a message names
 MOST_NAMED = 8
 
 
 def stream_estimator(
     schema: Schema, name: str, settings: dict[str, Any], **parameters: Any
 ) -> Any:
-    """Return the estimator for a schema's target, or refuse what does not fit it."""
+    """Return the estimator for the target of a schema, with checked parameters."""
     target = schema.target
-    assert target is not None  # schema_for has refused others
-    # what learns, by the name of the command and the kind of the target
+    assert target is not None  # checked by schema_for
     found = classes_by(
         "stream_name", "tacit.streaming.online", "tacit.streaming.incremental"
     )
@@ -75,7 +74,7 @@ def stream_estimator(
     known = model.get_params(deep=False)
     for setting in settings:
         if setting in FIXED:
-            raise Rejected(f"--set {setting} is not for that; use {FIXED[setting]}.")
+            raise Rejected(f"--set {setting} is not possible; use {FIXED[setting]}.")
         if setting not in known:
             raise Rejected(f"{make.__name__} has no parameter {setting!r}.")
     if parameters.get("method") is None:
@@ -87,15 +86,14 @@ def stream_estimator(
         **{key: value for key, value in public.items() if key in known},
         **{key: restored_parameter(key, value) for key, value in settings.items()},
     )
-    is_seeded(model.random_state)  # rejects what is no seed, before any row is read
+    is_seeded(model.random_state)  # reject an invalid seed before rows are read
     return model
 
 
-def idle_rows(schema: Schema) -> list[str]:
-    """Return what makes a row add nothing, by the schema alone.
+def ignored_rows(schema: Schema) -> list[str]:
+    """Return the conditions, from the schema, under which a row is ignored.
 
-    Rows that add nothing are never told of, so that all there is to say about them
-    must be said beforehand.
+    A run never reports that it ignored a row, because that depends on private data.
     """
     target, columns = schema.target, schema.columns
     assert target is not None
@@ -103,12 +101,12 @@ def idle_rows(schema: Schema) -> list[str]:
     needed = [c.name for c in columns if c.kind == "number" and c.missing is None]
     found = []
     if target.kind == "number":
-        found.append(f"{target.name} is missing or no number")
+        found.append(f"{target.name} is missing or not a number")
     for column in [target] * (target.kind == "category") + labels:
         found.append(f"{column.name} is not one of {_named(column.categories)}")
     if needed:
         names = "one of " * (len(needed) > 1) + _named(needed)
-        found.append(f'{names} is missing (missing = "refuse") or no number')
+        found.append(f'{names} is missing (missing = "refuse") or not a number')
     return found
 
 
@@ -118,32 +116,32 @@ def _named(names: Sequence[str]) -> str:
 
 
 def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
-    """Return the stream in a folder; refuse options other than those of its start."""
+    """Return the stream of a state folder; reject changed options."""
     try:
         return DurableStream(model, state, ledger=ledger)
     except OtherParameters as other:
-        if "estimator" in other.names:  # the others are those of another estimator
+        if "estimator" in other.names:  # the other names belong to another estimator
             options = ["--model and --target"]
         else:
             options = [FIXED.get(name, f"--set {name}") for name in other.names]
         raise Rejected(
-            f"The stream in {state} was begun with other options; "
-            f"{', '.join(options)} must be unchanged."
+            f"The stream in {state} began with other options; {', '.join(options)} "
+            "must be unchanged."
         ) from None
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where each release goes, once its step is on the disk.
+    """Files that each release is written to, once the state of its step is saved.
 
     Parameters
     ----------
     releases
-        A file of lines, one for each release, or None.
+        File with one JSON line per release, or None.
     folder
-        A model folder that is replaced by each release, or None.
+        Model folder that each release replaces, or None.
     schema, label
-        What the model is kept with.
+        Schema and name that are saved with the model.
     """
 
     releases: Path | None
@@ -151,24 +149,25 @@ class Outputs:
     schema: Schema
     label: str
 
-    def reject(self, stream: DurableStream | None) -> None:
-        """Refuse places that hold something else than releases of this stream.
+    def check(self, stream: DurableStream | None) -> None:
+        """Reject outputs that contain anything but releases of this stream.
 
-        None is for one that is not begun, which has released nothing.
+        None stands for a new stream, which has released nothing.
         """
         identity = None if stream is None else stream.identity
         if self.releases is not None and self.releases.exists():
-            _refuse_lines(self.releases, stream)
+            _check_last_line(self.releases, stream)
         if self.folder is None or not self.folder.exists():
             return
         facts = read(self.folder).facts if is_model(self.folder) else {}
         if identity is None or facts.get("stream") != identity:
             raise Rejected(
-                f"{self.folder} holds no model of this stream; give another --output."
+                f"{self.folder} contains no model of this stream; give another "
+                "--output."
             )
 
-    def put(self, stream: DurableStream, account: dict[str, Any]) -> None:
-        """Write the last release; a line that is there already is left as it is."""
+    def write(self, stream: DurableStream, account: dict[str, Any]) -> None:
+        """Write the latest release; a line that is already written is left as it is."""
         if self.releases is not None:
             _append(self.releases, _line(stream))
         if self.folder is None:
@@ -196,19 +195,19 @@ def learn(
     *,
     follow: bool,
     poll: float,
-    tell: Callable[[DurableStream], None],
+    after_step: Callable[[DurableStream], None],
 ) -> int | None:
-    """Take steps until rows or the horizon end; return how many rows wait.
+    """Take steps until rows or the horizon end; return the number of waiting rows.
 
-    None where the horizon was reached, as rows are then left uncounted.
+    None if the horizon is reached, because rows are then no longer counted.
     """
     horizon, rows = stream.model.horizon, stream.model.rows_per_step
     account: dict[str, Any] = {}
     if stream.n_steps:
-        if stream.n_steps < horizon:  # refused while nothing is written yet
+        if stream.n_steps < horizon:  # check the table before anything is written
             table.take(stream.position, rows)
-        account = _paid(stream)
-        outputs.put(stream, account)
+        account = _charge(stream)
+        outputs.write(stream, account)
     while stream.n_steps < horizon:
         taken = table.take(stream.position, rows)
         if taken.X is None:
@@ -218,10 +217,10 @@ def learn(
             continue
         with labelled(outputs.label):
             stream.partial_fit(taken.X, taken.y, position=taken.position)
-        account = account or _paid(stream)
+        account = account or _charge(stream)
         # [durable:release] after the state, so that no release is of a lost step
-        outputs.put(stream, account)
-        tell(stream)
+        outputs.write(stream, account)
+        after_step(stream)
     return None
 
 
@@ -230,7 +229,7 @@ def _rows_taken(stream: DurableStream) -> int:
     return taken
 
 
-def _paid(stream: DurableStream) -> dict[str, Any]:
+def _charge(stream: DurableStream) -> dict[str, Any]:
     return charge_facts(stream.ledger, stream.model.privacy_.entries[0].label)
 
 
@@ -249,56 +248,56 @@ def _line(stream: DurableStream) -> dict[str, Any]:
     }
 
 
-def _refuse_lines(path: Path, stream: DurableStream | None) -> None:
-    """Refuse a file whose end the next release does not belong to."""
+def _check_last_line(path: Path, stream: DurableStream | None) -> None:
+    """Reject a file that the next release of the stream does not continue."""
     with open(path, "rb") as file:
         if stream is not None and stream.n_steps:
-            _end_for(_line(stream), path, file)
+            _end_before(_line(stream), path, file)
         elif file.read(1):
             raise _other_lines(path)
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
-    """Put a release at the end of a file, once, after what was torn off is mended."""
+    """Append a release to a file, once, and complete a partly written line."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags, 0o666), "r+b") as file:
-        end = _end_for(line, path, file)
+        end = _end_before(line, path, file)
         if end is None:
             return
         file.truncate(end)
         file.seek(end)
-        file.write(_written(line))
+        file.write(_encoded(line))
         file.flush()
         os.fsync(file.fileno())
 
 
-def _end_for(line: dict[str, Any], path: Path, file: IO[bytes]) -> int | None:
-    """Return where a release belongs, None where it is; refuse a file of others."""
-    last, end, torn = _last_line(file)
+def _end_before(line: dict[str, Any], path: Path, file: IO[bytes]) -> int | None:
+    """Return the offset at which a release belongs; None if it is already there."""
+    last, end, rest = _last_line(file)
     if last is not None and last.get("stream") != line.get("stream"):
         raise _other_lines(path)
     step = line["step"] - 1 if last is None else last.get("step")
-    if step == line["step"] and not torn:
+    if step == line["step"] and not rest:
         return None
-    # nothing is cut off but the beginning of this very line
-    if step != line["step"] - 1 or not _written(line).startswith(torn):
+    # only a partly written copy of this very line may be overwritten
+    if step != line["step"] - 1 or not _encoded(line).startswith(rest):
         raise _other_lines(path)
     return end
 
 
-def _written(line: dict[str, Any]) -> bytes:
+def _encoded(line: dict[str, Any]) -> bytes:
     return json.dumps(line, allow_nan=False).encode() + b"\n"
 
 
 def _other_lines(path: Path) -> Rejected:
     return Rejected(
-        f"{path} does not end with the last release of this stream, nor with the one "
-        "before; give another --releases."
+        f"{path} does not end with one of the last two releases of this stream; give "
+        "another --releases."
     )
 
 
 def _last_line(file: IO[bytes]) -> tuple[dict[str, Any] | None, int, bytes]:
-    """Return the last whole line of a file, where it ends, and what comes after."""
+    """Return the last complete line of a file, the offset of its end, and the rest."""
     size = file.seek(0, os.SEEK_END)
     block = BLOCK
     while True:
@@ -317,5 +316,5 @@ def _last_line(file: IO[bytes]) -> tuple[dict[str, Any] | None, int, bytes]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        found = {}  # a line of something else
+        found = {}  # not a release
     return found, start + end, text[end:]

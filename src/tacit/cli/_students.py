@@ -1,4 +1,4 @@
-"""Students of ``tacit label``: learnt from answers, written and reported."""
+"""Students of ``tacit label``: trained on released labels, written and reported."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ __all__ = ["check_same_student", "fitted", "student_learner", "write"]
 def student_learner(
     schema: Schema, name: str | None, settings: dict[str, Any], output: Path | None
 ) -> Any:
-    """Return what learns from the answers, None for the library's own choice."""
+    """Return the learner of the student, None for the default."""
     if name == "none" and output is not None:
         raise Rejected("--student none makes no student; leave --output out.")
     if name in (None, "none"):
         if settings:
-            raise Rejected("--set-student needs --student, which says what it is for.")
+            raise Rejected("--set-student needs --student, the learner that it is a parameter of.")
         return None
     assert name is not None
-    # a fixed seed, as nothing about a student is secret, and neighbors without a tree
-    # of theirs, which would not be read from a folder
+    # a fixed seed, as nothing about a student is secret; brute-force neighbors, because
+    # their trees cannot be loaded from a folder
     own = {"random_state": 0, "algorithm": "brute"}
     return learner(schema, name, settings, "--student", **own)
 
 
 def check_same_student(folder: Path | None, force: bool, identity: str | None) -> None:
-    """Refuse a student that is there and learnt from other answers."""
+    """Reject an existing student that was trained on other labels."""
     if folder is None or force or not folder.exists():
         return
     if identity is None or _labeler_of(folder) != identity:
         raise Rejected(
-            f"{folder} is there already, and learnt from other answers; give another "
+            f"{folder} already exists, and was trained on other labels; give another "
             "--output, or --force."
         )
 
 
 def _labeler_of(folder: Path) -> Any:
-    """Return whose answers the student in a folder learnt from; None for nobody's."""
+    """Return the identity of the labeler of a saved student, or None."""
     try:
         return STUDENTS.described(STUDENTS.content(folder))["facts"].get("labeler")
     except ModelFileError:
@@ -64,7 +64,7 @@ def _labeler_of(folder: Path) -> Any:
 def fitted(
     durable: DurableLabeler, learner: Any, X: NDArray[np.float64], labels: Labels
 ) -> PrivateStudent:
-    """Return the student of answers that were given; nothing is asked."""
+    """Return a student trained on released labels; no further label is released."""
     return PrivateStudent(durable, learner).fit_pool(X, labels)
 
 
@@ -75,7 +75,7 @@ def write(
     label: str,
     rows: Rows,
 ) -> dict[str, str]:
-    """Write a student with its report and card; return where they are."""
+    """Write a student with its report and card; return their paths."""
     durable = student.labeler
     assert isinstance(durable, DurableLabeler)  # from `fitted`
     identity, ledger = durable.identity, durable.ledger
@@ -108,10 +108,10 @@ def write(
 
 
 def _remove_left_over(folder: Path, identity: str) -> None:
-    """Remove what a killed run left beside the folder while it wrote a student.
+    """Remove partly written students of this labeler, left by killed runs.
 
-    That of this labeler alone, which is locked, so that nobody writes there now.
+    The labeler is locked, so nobody is writing them now.
     """
-    for position in folder.absolute().parent.glob(".tacit-*.partial"):
-        if _labeler_of(position) == identity:
-            shutil.rmtree(position, ignore_errors=True)
+    for partial in folder.absolute().parent.glob(".tacit-*.partial"):
+        if _labeler_of(partial) == identity:
+            shutil.rmtree(partial, ignore_errors=True)

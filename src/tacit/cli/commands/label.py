@@ -1,4 +1,4 @@
-"""``tacit label``: public rows labelled by teachers of private ones, and a student."""
+"""``tacit label``: label public rows by private votes, and train a student."""
 
 from __future__ import annotations
 
@@ -50,74 +50,76 @@ def _mechanisms() -> list[str]:
 @click.option(
     "--state",
     type=click.Path(path_type=Path),
-    help="Folder to keep the teachers and answers in. It is secret, and needed to go "
-    "on.",
+    help="Folder for the teachers and the released labels. Keep it secret; it is "
+    "needed to resume.",
 )
 @click.option(
     "--teachers",
     default="auto",
     show_default=True,
     metavar="N|auto",
-    help="Number of teachers; each learns from its own share of the private rows.",
+    help="Number of teachers, among which the private rows are divided.",
 )
 @click.option(
     "--teacher",
     type=click.Choice(list(LEARNERS)),
-    help="What a teacher is: logistic for categories, linear for numbers unless given.",
+    help="Learner of the teachers; by default logistic for categories, linear for "
+    "numbers.",
 )
 @click.option(
     "--set-teacher",
     "teacher_settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of the teacher; the value is JSON or plain text.",
+    help="A parameter of the teachers; the value is JSON or a string.",
 )
 @click.option(
     "--student",
     type=click.Choice([*LEARNERS, "none"]),
-    help="What learns from the answers; none writes the labels alone.",
+    help="Learner that is trained on the labels; none writes only the labels.",
 )
 @click.option(
     "--set-student",
     "student_settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of the student; the value is JSON or plain text.",
+    help="A parameter of the student; the value is JSON or a string.",
 )
 @click.option(
     "--mechanism",
     type=Names(_mechanisms),
     default="auto",
     show_default=True,
-    help="How votes are told: gnmax for categories, mean for numbers unless given.",
+    help="How votes become labels; auto is gnmax for categories, mean for numbers.",
 )
 @click.option(
     "--queries",
     type=click.IntRange(1),
-    help="Rows to ask about; all unless given. Fewer meet less noise.",
+    help="Number of public rows to label; all by default. Fewer need less noise.",
 )
 @click.option(
     "--max-refusals",
     type=click.IntRange(0),
-    help="Questions without an answer that are paid for, for mechanism stable.",
+    help="Rows that may stay without a label, for mechanism stable.",
 )
 @click.option(
     "--agreement",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.8,
     show_default=True,
-    help="Public guess of the share of teachers that agree.",
+    help="Public guess of the fraction of teachers that agree.",
 )
 @click.option(
     "--ids",
     metavar="COLUMN",
-    help="Column of PRIVATE that names the person; all rows of one count as one.",
+    help="Column of PRIVATE that names the person; all rows of a person are protected "
+    "together.",
 )
 @click.option(
     "--labels-only",
     is_flag=True,
-    help="Features are public and labels alone private: PRIVATE itself is labelled, "
-    "and --labels has its features alone.",
+    help="Protect only the labels and treat the features as public: PRIVATE itself is "
+    "labelled, and --labels contains only its features.",
 )
 @settings_option
 @ledger_options
@@ -126,25 +128,24 @@ def _mechanisms() -> list[str]:
 @click.option(
     "--labels",
     type=click.Path(path_type=Path),
-    help="File for the public rows with their labels, .csv or .parquet.",
+    help="File to write the public rows and their labels to, .csv or .parquet.",
 )
-@click.option("--votes", is_flag=True, help="More columns: noisy votes or means.")
+@click.option("--votes", is_flag=True, help="Also write the noisy votes or means.")
 @click.option(
     "--output",
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the student.",
+    help="Folder to write the student to, with its report and card.",
 )
 @click.option(
-    "--force", is_flag=True, help="Replace labels and student that are there."
+    "--force", is_flag=True, help="Replace existing labels and an existing student."
 )
-@click.option("--jobs", type=int, help="Processes that train; one unless given.")
+@click.option("--jobs", type=int, help="Number of processes for training; one by default.")
 @click.option(
     "--plan",
     "only_plan",
     is_flag=True,
-    help="Say what will be spent and answered, and end; reads no row and charges "
-    "nothing.",
+    help="Print cost and expected labels and exit; reads no row, charges nothing.",
 )
 @csv_options
 @click.option("--quiet", is_flag=True, help="No progress bars.")
@@ -181,12 +182,15 @@ def command(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Label PUBLIC rows by votes of teachers, each of which saw other PRIVATE rows.
+    """Label PUBLIC rows by votes of models trained on PRIVATE rows.
 
-    Both are CSV, Parquet or Arrow files, or folders of Parquet files, with the columns
-    of the schema; PUBLIC needs no target. One charge pays for all answers. A run that
-    was killed goes on where it stopped. The student is an ordinary model that learnt
-    from the answers, and as private as they are.
+    The PRIVATE rows are divided among many ordinary models, the teachers, and the
+    noisy majority or mean of their votes labels each row of PUBLIC. The student is an
+    ordinary model that is trained on these labels and has the same guarantee.
+
+    Both tables are CSV, Parquet or Arrow files, or folders of Parquet files, with the
+    columns of the schema; PUBLIC needs no target. One charge covers all labels. The
+    same command resumes a run that was interrupted.
     """
     require_ledger(ledger_url, no_ledger or only_plan)
     _check_combination(public, labels_only, ids, parameters["neighbors"])
@@ -203,7 +207,7 @@ def command(
     student_learner = students.student_learner(schema, student, set_student, output)
 
     def dry_run(teacher_rows: float, student_rows: int) -> Any:
-        """Set both for so many rows; refuse what cannot learn, before the charge."""
+        """Fit teacher and student to synthetic rows; reject those that cannot learn."""
         labeler.set_params(
             estimator=dry_run_checked(
                 teacher_learner, set_teacher, schema, int(teacher_rows), "--teacher"
@@ -234,13 +238,13 @@ def command(
     label = schema.target.name if label is None else label
     used = [p for p in (private, public) if p is not None]
     used += [Path(schema_path), *ledger_files(ledger_url)]
-    positions = labeling.Positions(state, labels, output, force)
-    positions.reject(used, label)
+    paths = labeling.Paths(state, labels, output, force)
+    paths.check(used, label)
     reading = {"encoding": encoding, "delimiter": delimiter}
     pool = read_pool(
         public or private, schema, queries, features_only=labels_only, **reading
     )
-    labeling.check_outputs(pool, positions)
+    labeling.check_outputs(pool, paths)
     rows = read_private(private, schema, ids, shown, **reading)
     labeler.set_params(n_queries=pool.n_queries)
     planned = labeler.plan(len(rows.X))
@@ -249,50 +253,50 @@ def command(
     ready_student = dry_run(planned.rows_per_teacher, pool.n_queries)
     counted = parameters["neighbors"] == "replace_one"
     warn_of_budget(planned.budget, len(rows.X) if counted else labeler.expected_rows)
-    if ledger is not None and not positions.begun:
+    if ledger is not None and not paths.begun:
         with labelled(label):
             ledger.require(planned.event, "tacit label", guarantee=planned.budget)
-    with labeling.opened(labeler, positions, pool, ledger) as durable:
+    with labeling.opened(labeler, paths, pool, ledger) as durable:
         students.check_same_student(output, force, durable.identity)
         before = durable.n_queried
         with labelled(label):
             durable.fit(rows.X, rows.y, ids=rows.ids)
-        answers = labeling.ask(durable, pool)
+        answers = labeling.label_pool(durable, pool)
         if labels is not None:
             named = labeling.vote_columns(labeler, schema) if votes else None
             table = labeling.labelled_table(pool, answers, schema, named)
-            labeling.put_table(labels, table, force)
-        data = _facts(durable, planned, pool, before, positions)
+            labeling.write_labels(labels, table, force)
+        data = _facts(durable, planned, pool, before, paths)
         data["private_rows"] = len(rows.X) if counted else None
         if output is not None:
-            learnt = students.fitted(durable, ready_student, pool.X, answers)
-            data |= students.write(output, learnt, schema, label, rows)
+            trained = students.fitted(durable, ready_student, pool.X, answers)
+            data |= students.write(output, trained, schema, label, rows)
     out(as_json, data, lambda console: _show(console, labeler, data))
 
 
 def _check_combination(
     public: Path | None, labels_only: bool, ids: str | None, neighbors: str
 ) -> None:
-    """Refuse options that do not go together."""
+    """Reject options that exclude each other."""
     if labels_only and public is not None:
         raise Rejected(
-            "--labels-only labels PRIVATE itself, whose features are public then; "
-            "leave PUBLIC out."
+            "--labels-only labels PRIVATE itself, whose features are public; leave "
+            "PUBLIC out."
         )
     if not labels_only and public is None:
         raise Rejected(
-            "PUBLIC must name the table to label, or --labels-only say that the "
+            "PUBLIC is missing: name the table to label, or give --labels-only if the "
             "features of PRIVATE are public."
         )
     if labels_only and neighbors != "replace_one":
         raise Rejected(
-            "--labels-only must go with --neighbors replace_one, as features and the "
-            "number of rows are public."
+            "--labels-only needs --neighbors replace_one, because the features and "
+            "so the number of rows are public."
         )
     if ids is not None and neighbors != "add_or_remove_one":
         raise Rejected(
-            "--ids must go with --neighbors add_or_remove_one: a row that is replaced "
-            "may have another name, and would change two teachers."
+            "--ids needs --neighbors add_or_remove_one: a replaced row may have "
+            "another id, which would change two teachers."
         )
 
 
@@ -306,9 +310,9 @@ def _number_of_teachers(text: str) -> int | str:
 
 
 def _facts(
-    durable: Any, planned: Any, pool: Any, before: int, positions: Any
+    durable: Any, planned: Any, pool: Any, before: int, paths: Any
 ) -> dict[str, Any]:
-    """Return what a run did, as plain data; all of it is public."""
+    """Return the facts of a run, all of them public, as plain data."""
     labeler, answers = durable.labeler, durable.labels
     return {
         "mechanism": type(planned.mechanism).__name__,
@@ -319,9 +323,9 @@ def _facts(
         "answered": int(answers.answered.sum()),
         "ended": durable.remaining.ended,
         "privacy": labeler.privacy_.to_dict(),
-        "labels": None if positions.labels is None else str(positions.labels),
-        "output": None if positions.output is None else str(positions.output),
-        "state": str(positions.state),
+        "labels": None if paths.labels is None else str(paths.labels),
+        "output": None if paths.output is None else str(paths.output),
+        "state": str(paths.state),
         "ledger": account_facts(durable.ledger),
     }
 
@@ -329,8 +333,8 @@ def _facts(
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     console.print(facts["words"], markup=False)
     rows = int(facts["plan"]["rows_per_teacher"])
-    console.print(f"rehearsed    a teacher learns from {rows:,} synthetic rows")
-    console.print(f"spent        {facts['noise']}", markup=False)
+    console.print(f"dry run      a teacher learns from {rows:,} synthetic rows")
+    console.print(f"noise        {facts['noise']}", markup=False)
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
     show_account(console, facts["ledger"])
@@ -340,19 +344,18 @@ def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
     console.print(str(labeler.privacy_), markup=False)
     if data["asked_before"]:
         console.print(
-            f"went on      after {data['asked_before']} questions; this run charged "
-            "nothing"
+            f"resumed      after {data['asked_before']} rows; this run charged nothing"
         )
-    console.print(f"teachers     {data['teachers']}, by {data['mechanism']}")
+    console.print(f"teachers     {data['teachers']}, mechanism {data['mechanism']}")
     console.print(
-        f"answered     {data['answered']} of {data['asked']} questions, of "
-        f"{data['rows']} rows"
+        f"labelled     {data['answered']} of {data['asked']} queried rows, of "
+        f"{data['rows']} rows in all"
     )
     if data["answered"] < data["rows"]:
         console.print(
-            f"empty        {data['rows'] - data['answered']} rows have no label: "
-            f"{data['asked'] - data['answered']} without a private answer, "
-            f"{data['rows'] - data['asked']} not asked about"
+            f"unlabelled   {data['rows'] - data['answered']} rows: "
+            f"{data['asked'] - data['answered']} withheld by the mechanism, "
+            f"{data['rows'] - data['asked']} not queried"
         )
     for name in ("labels", "output", "state"):
         if data[name] is not None:

@@ -1,4 +1,4 @@
-"""``tacit stream``: a private model that learns from a table while it grows."""
+"""``tacit stream``: fit a private model to a table that grows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHORTEST, LONGEST = 0.01, 86400.0
 @click.option(
     "--state",
     type=click.Path(path_type=Path),
-    help="Folder to keep the stream in. It is secret, and needed to go on.",
+    help="Folder for the state of the stream. Keep it secret; it is needed to resume.",
 )
 @click.option("--epsilon", type=float, required=True, help="Budget of all steps.")
 @click.option("--delta", type=float, help="1 / rows^2 of all steps, at most 1e-6.")
@@ -49,20 +49,20 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "--horizon",
     type=click.IntRange(1),
     required=True,
-    help="Number of steps that are paid for; a step releases a model.",
+    help="Number of steps that are charged for; each releases a model.",
 )
 @click.option(
     "--rows-per-step",
     type=click.IntRange(1),
     required=True,
-    help="Number of rows of a step; fewer wait until there are so many.",
+    help="Number of rows per step; a step starts when so many are there.",
 )
 @click.option(
     "--rows-per-person",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Most rows that one person has in the stream; the noise grows with it.",
+    help="Largest number of rows of one person; the noise grows with it.",
 )
 @click.option(
     "--model",
@@ -70,16 +70,16 @@ SHORTEST, LONGEST = 0.01, 86400.0
     type=click.Choice(["online", "incremental"]),
     default="online",
     show_default=True,
-    help="online is judged by predictions of what comes next, incremental by its fit "
-    "to all rows so far; both learn from all rows.",
+    help="online aims at the next predictions, incremental at the best fit to all "
+    "rows so far; both learn from all rows.",
 )
-@click.option("--method", help="Method of the model; its own choice unless given.")
+@click.option("--method", help="Algorithm of the model; chosen by the model by default.")
 @click.option(
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
     show_default=True,
-    help="What a neighboring stream is; only replace_one is possible here.",
+    help="How neighboring streams differ; only replace_one is possible.",
 )
 @settings_option
 @ledger_options
@@ -88,7 +88,7 @@ SHORTEST, LONGEST = 0.01, 86400.0
 @click.option(
     "--once/--follow",
     default=True,
-    help="Take what is there and end, or wait for more until Ctrl-C or the horizon.",
+    help="Exit after the rows that are there, or wait for more until Ctrl-C.",
 )
 @click.option(
     "--poll",
@@ -96,27 +96,27 @@ SHORTEST, LONGEST = 0.01, 86400.0
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often --follow looks for more rows.",
+    help="How often --follow looks for new rows.",
 )
 @click.option(
     "--output",
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the last model, replaced at each step.",
+    help="Folder to write the latest model to, replaced at each step.",
 )
 @click.option(
     "--releases",
     type=click.Path(path_type=Path),
-    help="File of JSON lines, one for each step.",
+    help="File to write each model to, as one JSON line per step.",
 )
 @click.option(
     "--plan",
     "only_plan",
     is_flag=True,
-    help="Say what will be spent and end; reads no row and charges nothing.",
+    help="Print noise and cost and exit; reads no row, charges nothing.",
 )
 @csv_options
-@click.option("--quiet", is_flag=True, help="No line for each step.")
+@click.option("--quiet", is_flag=True, help="Print no line per step.")
 @json_option
 def command(
     source: Path,
@@ -142,18 +142,19 @@ def command(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Learn from SOURCE while it grows, and go on where the last run ended.
+    """Learn from a table that grows, for one charge.
 
-    SOURCE is a CSV file, a file of JSON lines, or a folder of Parquet files. The first
-    step charges the whole horizon; later ones, and later runs, charge nothing. Rows
-    that cannot be used count as rows and add nothing.
+    SOURCE is a CSV file, a file of JSON lines, or a folder of Parquet files, to which
+    rows are added. The first step charges for all steps of the horizon. Later steps and
+    later runs, which resume where the last one ended, charge nothing. Rows that do not
+    fit the schema are counted and have no effect.
     """
     require_ledger(ledger_url, no_ledger or only_plan)
     if neighbors != "replace_one":
         raise Rejected(
-            "--neighbors must be replace_one: rows are grouped by their number, so "
-            "that one more or less would move all later ones to other steps; call "
-            "partial_fit in Python, with steps by time."
+            "--neighbors must be replace_one: steps have a fixed number of rows, so "
+            "that a row more or less would move all later rows to other steps; in "
+            "Python, partial_fit can take steps by time."
         )
     if not SHORTEST <= poll <= LONGEST:  # NaN neither
         raise Rejected(
@@ -175,21 +176,21 @@ def command(
         schema, model_name, given_settings(settings), **parameters
     )
     planned = model.plan(len(schema.feature_names))
-    idle = streaming.idle_rows(schema)
+    ignored = streaming.ignored_rows(schema)
     ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
     warn_of_budget(planned.budget, model.horizon * model.rows_per_step)
     if only_plan:
         facts = _plan_facts(model, planned, ledger)
-        facts["adds_nothing"] = idle
+        facts["adds_nothing"] = ignored
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     if state is None:
-        raise Rejected("--state must name the folder to keep the stream in.")
+        raise Rejected("--state is missing: name a folder for the state of the stream.")
     label = schema.target.name if label is None else label
     check_label(label)
     table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
-    positions = {"--releases": releases, "--output": output}
-    check_state(state, streaming.OWN_FILES, "a stream", positions)
+    paths = {"--releases": releases, "--output": output}
+    check_state(state, streaming.OWN_FILES, "a stream", paths)
     used = [source, Path(schema_path), *ledger_files(ledger_url)]
     if releases is not None:
         check_file(releases, used, "--releases")
@@ -197,39 +198,39 @@ def command(
         used = [*used, state, *([releases] if releases else [])]
         check_folder(output, True, used, "--output")
     outputs = streaming.Outputs(releases, output, schema, label)
-    if not DurableStream.exists(state):  # refused while there is no folder yet
-        outputs.reject(None)
+    if not DurableStream.exists(state):  # check before the folder is created
+        outputs.check(None)
         if ledger is not None:
             name = type(model).__name__
             with labelled(label):
                 ledger.require(planned.event, name, guarantee=planned.budget)
     with streaming.opened_stream(model, state, ledger) as stream:
-        outputs.reject(stream)
+        outputs.check(stream)
         before = stream.n_steps
         if before == 0 and not (quiet or as_json):
-            _warn(idle)
+            _print_ignored(ignored)
 
-        def tell(stream: Any) -> None:
+        def print_step(stream: Any) -> None:
             if not (once or quiet or as_json):
                 click.echo(_step_line(stream))
 
         waiting = None
         try:
             waiting = streaming.learn(
-                stream, table, outputs, follow=not once, poll=poll, tell=tell
+                stream, table, outputs, follow=not once, poll=poll, after_step=print_step
             )
         except KeyboardInterrupt:
             if once:
                 raise
         data = _facts(stream, before, waiting, outputs)
-        data["adds_nothing"] = idle
+        data["adds_nothing"] = ignored
     out(as_json, data, lambda console: _show(console, stream, data))
 
 
-def _warn(idle: list[str]) -> None:
-    """Say what makes a row add nothing, as no row that does is ever told of."""
-    for words in idle:
-        click.echo(clean(f"adds nothing a row where {words}"))
+def _print_ignored(conditions: list[str]) -> None:
+    """Print which rows are ignored, because no run reports that it met one."""
+    for condition in conditions:
+        click.echo(clean(f"ignored      rows where {condition}"))
 
 
 def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
@@ -259,19 +260,19 @@ def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     )
     console.print(
         f"steps        {facts['horizon']:,} of {facts['rows_per_step']:,} row(s), "
-        "charged together at the first"
+        "charged together before the first"
     )
     console.print(f"noise        {facts['noise']}", markup=False)
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
-    _warn(facts["adds_nothing"])
+    _print_ignored(facts["adds_nothing"])
     show_account(console, facts["ledger"])
 
 
 def _facts(
     stream: Any, before: int, waiting: int | None, outputs: Any
 ) -> dict[str, Any]:
-    """Return what a run did, as plain data; all of it is public."""
+    """Return the facts of a run, all of them public, as plain data."""
     model, begun = stream.model, stream.n_steps > 0
     return {
         "estimator": type(model).__name__,
@@ -295,34 +296,34 @@ def _facts(
 def _step_line(stream: Any) -> str:
     model = stream.model
     rows = stream.n_steps * model.rows_per_step
-    return f"step         {stream.n_steps} of {model.horizon}, {rows} rows taken"
+    return f"step         {stream.n_steps} of {model.horizon}, {rows} rows used"
 
 
 def _refit_line(step: int, rows_per_step: int) -> str:
     if not step:
-        return "fitted       not yet: the weights are those nearest to zero"
+        return "fitted       not yet: the coefficients are those of the start"
     rows = step * rows_per_step
-    return f"fitted       after step {step}, to the {rows} rows up to it"
+    return f"fitted       after step {step}, to the first {rows} rows"
 
 
 def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     if data["step"]:
         console.print(str(stream.model.privacy_), markup=False)
     else:
-        console.print("guarantee    none yet: the first step is charged")
+        console.print("guarantee    none yet: the first step charges the budget")
     if data["steps_before"]:
-        console.print("paid         at step 1; this run charged nothing")
+        console.print("charged      at step 1; this run charged nothing")
     waiting = data["waiting"]
-    rest = f", {waiting} wait" if waiting is not None else ""
+    rest = f", {waiting} waiting" if waiting is not None else ""
     console.print(f"{_step_line(stream)}{rest}")
     if data["step"] == data["steps_before"]:
-        console.print("nothing new  no step was taken, and no model released")
+        console.print("no step      this run released no model")
     if data["last_refit"] is not None:
         console.print(_refit_line(data["last_refit"], stream.model.rows_per_step))
     if data["done"]:
         console.print(
-            f"end          the horizon of {data['horizon']} steps is reached; begin "
-            "another stream, which is charged anew, to learn more"
+            f"end          all {data['horizon']} steps of the horizon are done; to learn "
+            "from more rows, start another stream, with a charge of its own"
         )
     for name in ("releases", "output", "state"):
         if data[name] is not None:
