@@ -213,9 +213,7 @@ def test_rows_that_are_not_queried_stay_empty(ward, run):
     assert data["asked"] == 20
     assert sum(label != "" for label in found) == 20
     text = run(*rich(ward, "--queries", 20, out=LABELS)).out
-    assert (
-        "unlabelled   40 rows: 0 withheld by the mechanism, 40 not queried"
-    ) in text
+    assert ("unlabelled   40 rows: 0 withheld by the mechanism, 40 not queried") in text
     # not the first ones alone
     assert any(label != "" for label in found[30:])
 

@@ -70,7 +70,7 @@ def test_a_stream_for_people_prints_counts_and_the_promise(ward, run):
     assert answer.code == 0, answer.err
     assert "guarantee    epsilon 1" in answer.out
     assert "charge       illness: OnlineLogisticRegression stream" in answer.out
-    assert "step         10 of 12, 100 rows taken, 0 wait" in answer.out
+    assert "step         10 of 12, 100 rows used, 0 waiting" in answer.out
 
 
 def test_later_runs_take_what_is_new_and_charge_nothing(ward, run):
@@ -103,11 +103,11 @@ def test_the_horizon_ends_a_stream_and_a_further_start_does_nothing(ward, run):
     given = arguments(ward, "--releases", ward / "r.jsonl", horizon=4)
     answer = run(*given)
     assert answer.code == 0
-    assert "horizon of 4 steps is reached" in answer.out
+    assert "all 4 steps of the horizon are done" in answer.out
     before = (ward / "state" / "private-state").read_bytes(), head_of(ward)
     answer = run(*given, "--follow")
     assert answer.code == 0
-    assert "horizon of 4 steps is reached" in answer.out
+    assert "all 4 steps of the horizon are done" in answer.out
     assert ((ward / "state" / "private-state").read_bytes(), head_of(ward)) == before
     assert len(releases(ward / "r.jsonl")) == 4
 
@@ -241,7 +241,7 @@ def test_following_goes_on_until_it_is_interrupted(ward, run, monkeypatch):
     answer = run(*arguments(ward, "--follow", "--poll", 0.25))
     assert answer.code == 0, answer.err
     assert slept == [0.25] * 4
-    assert "step         6 of 12, 60 rows taken" in answer.out
+    assert "step         6 of 12, 60 rows used" in answer.out
     # one line a step, and one at the end
     assert answer.out.count("step         ") == 7
 

@@ -132,9 +132,13 @@ class Paths:
         """Reject paths that cannot be written, before anything is charged."""
         check_label(label)
         if self.state is None:
-            raise Rejected("--state is missing: name a folder for the teachers and labels.")
+            raise Rejected(
+                "--state is missing: name a folder for the teachers and labels."
+            )
         if self.labels is None and self.output is None:
-            raise Rejected("--labels or --output is missing: name a file or folder to write.")
+            raise Rejected(
+                "--labels or --output is missing: name a file or folder to write."
+            )
         outputs = {"--labels": self.labels, "--output": self.output}
         check_state(self.state, OWN_FILES, "labels", outputs)
         if self.labels is not None:
@@ -152,9 +156,7 @@ class Paths:
             )
         check_file(path, used, "--labels")
         if path.exists() and not (self.force or self.begun):
-            raise Rejected(
-                f"{path} already exists; give another --labels, or --force."
-            )
+            raise Rejected(f"{path} already exists; give another --labels, or --force.")
         try_writing(path, "--labels")
 
 
@@ -194,8 +196,8 @@ def _bind(path: Path, pool: Pool, *, begun: bool) -> None:
     except (FileNotFoundError, ValueError):
         # without it nobody knows which rows the labels belong to
         raise Rejected(
-            f"{path} is damaged or missing; restore a full copy of --state, or start in "
-            "another folder, which is charged again."
+            f"{path} is damaged or missing; restore a full copy of --state, or start "
+            "in another folder, which is charged again."
         ) from None
     if stored != facts:
         raise Rejected(

@@ -131,7 +131,7 @@ def check_label(label: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole, in place of anything with its name.
+    """Write a file as a whole, replacing any file with its name.
 
     The folder may come from someone else: a link in it must not be followed, and a pipe
     must not block.

@@ -33,7 +33,9 @@ def student_learner(
         raise Rejected("--student none makes no student; leave --output out.")
     if name in (None, "none"):
         if settings:
-            raise Rejected("--set-student needs --student, the learner that it is a parameter of.")
+            raise Rejected(
+                "--set-student needs --student, the learner that it is a parameter of."
+            )
         return None
     assert name is not None
     # a fixed seed, as nothing about a student is secret; brute-force neighbors, because

@@ -140,7 +140,9 @@ def _mechanisms() -> list[str]:
 @click.option(
     "--force", is_flag=True, help="Replace existing labels and an existing student."
 )
-@click.option("--jobs", type=int, help="Number of processes for training; one by default.")
+@click.option(
+    "--jobs", type=int, help="Number of processes for training; one by default."
+)
 @click.option(
     "--plan",
     "only_plan",

@@ -132,8 +132,8 @@ def check(
 @click.option(
     "--missing",
     metavar="VALUE|refuse",
-    help="Public number that replaces missing values, or refuse to reject rows with "
-    "missing values; for one column.",
+    help="Public number that replaces missing values, or refuse, which rejects rows "
+    "with missing values; for one column.",
 )
 @click.option(
     "--unseen",

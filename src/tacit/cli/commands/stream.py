@@ -73,7 +73,9 @@ SHORTEST, LONGEST = 0.01, 86400.0
     help="online aims at the next predictions, incremental at the best fit to all "
     "rows so far; both learn from all rows.",
 )
-@click.option("--method", help="Algorithm of the model; chosen by the model by default.")
+@click.option(
+    "--method", help="Algorithm of the model; chosen by the model by default."
+)
 @click.option(
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
@@ -217,7 +219,12 @@ def command(
         waiting = None
         try:
             waiting = streaming.learn(
-                stream, table, outputs, follow=not once, poll=poll, after_step=print_step
+                stream,
+                table,
+                outputs,
+                follow=not once,
+                poll=poll,
+                after_step=print_step,
             )
         except KeyboardInterrupt:
             if once:
@@ -322,8 +329,8 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
         console.print(_refit_line(data["last_refit"], stream.model.rows_per_step))
     if data["done"]:
         console.print(
-            f"end          all {data['horizon']} steps of the horizon are done; to learn "
-            "from more rows, start another stream, with a charge of its own"
+            f"end          all {data['horizon']} steps of the horizon are done; to "
+            "learn from more rows, start another stream, with a charge of its own"
         )
     for name in ("releases", "output", "state"):
         if data[name] is not None:
