@@ -336,7 +336,7 @@ REPLAYED = {
 def test_a_replay_that_leads_out_of_its_arrays_is_refused(case, tmp_path):
     folder = write_side(tmp_path / "side", REPLAY, report())
     forge(folder, lambda data: data["values"].update(REPLAYED[case]))
-    rejected(folder, "no fit gives|no such")
+    rejected(folder, "no fit gives|an invalid")
 
 
 @pytest.mark.parametrize(
@@ -345,14 +345,14 @@ def test_a_replay_that_leads_out_of_its_arrays_is_refused(case, tmp_path):
 def test_a_forged_walk_is_refused(changed, tmp_path):
     folder = write_side(tmp_path / "side", WALK, report())
     forge(folder, lambda data: data["values"].update(changed))
-    rejected(folder, "no fit gives|no such")
+    rejected(folder, "no fit gives|an invalid")
 
 
 @pytest.mark.parametrize("changed", [{"n_neighbors": 10**6}, {"n_neighbors": 0}])
 def test_a_forged_neighborhood_is_refused(changed, tmp_path):
     folder = write_side(tmp_path / "side", NEIGHBORS, report())
     forge(folder, lambda data: data["values"].update(changed))
-    rejected(folder, "no fit gives|no such")
+    rejected(folder, "no fit gives|an invalid")
 
 
 def test_vectors_that_do_not_go_with_neighbors_are_refused(tmp_path):
@@ -371,7 +371,7 @@ def test_no_items_at_all_are_refused(folder):
     [
         (b"", "damaged"),
         (pickle.dumps(LINEAR.vectors), "damaged"),
-        (npz(parts(), zipfile.ZIP_DEFLATED), "packed"),
+        (npz(parts(), zipfile.ZIP_DEFLATED), "compressed"),
         (npz({"vectors": LINEAR.vectors}), "other members"),
         (npz({**parts(), "more": np.ones(1)}), "other members"),
         (npz(parts())[:-9], "damaged"),

@@ -209,7 +209,7 @@ def test_a_forged_student_is_refused(model, words, folder):
     assert not Loud.heard
 
 
-def packed():
+def compressed():
     buffer = io.BytesIO()
     source = zipfile.ZipFile(io.BytesIO(skops.io.dumps(taught().student_)))
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -223,7 +223,7 @@ def packed():
     [
         (b"", "damaged"),
         (pickle.dumps(DummyClassifier()), "damaged"),
-        (packed(), "packed"),
+        (compressed(), "compressed"),
         (skops.io.dumps(taught().student_)[:-9], "damaged"),
     ],
 )

@@ -1,10 +1,11 @@
 """Model folders that a person and another version can read, without pickle.
 
-A folder holds ``model.json`` (what the model is), ``weights.npz`` (its numbers),
-``privacy.json`` (what was promised) and, where there is one, ``schema.json`` (the table
-it was fitted on). Reading runs no code from the folder. The folder of a student, an
-ordinary model of scikit-learn, holds ``student.skops`` and ``student.json`` instead,
-and that of the item side of a recommender ``side.json`` and ``items.json``.
+A folder contains ``model.json`` (estimator and parameters), ``weights.npz`` (its
+numbers), ``privacy.json`` (the privacy report) and, where there is one, ``schema.json``
+(the table it was fitted on). Reading runs no code from the folder. The folder of a
+student, an ordinary model of scikit-learn, contains ``student.skops`` and
+``student.json`` instead, and that of the item side of a recommender ``side.json`` and
+``items.json``.
 """
 
 from tacit.persistence._errors import ModelFileError

@@ -20,12 +20,12 @@ Arrays = dict[str, NDArray[np.float64]]
 
 FILE = "weights.npz"
 MOST_BYTES = 2**31
-# Beyond the numbers themselves: headers and the table of the archive
+# Bytes of the headers and the table of the archive
 OVERHEAD = 4096
 
 
 def claims_of(arrays: Arrays) -> dict[str, Any]:
-    """Return what the header says of the arrays."""
+    """Return the types and shapes of the arrays, for the header."""
     return {
         name: {"dtype": "float64", "shape": list(array.shape)}
         for name, array in arrays.items()
@@ -33,7 +33,7 @@ def claims_of(arrays: Arrays) -> dict[str, Any]:
 
 
 def packed(arrays: Arrays) -> bytes:
-    """Return the arrays as an archive, the same bytes for the same numbers."""
+    """Return the arrays as an archive; equal numbers give equal bytes."""
     for name, array in arrays.items():
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise ModelFileError(f"{name}_ must hold finite numbers of type float64.")
@@ -49,7 +49,7 @@ def packed(arrays: Arrays) -> bytes:
 
 
 def unpacked(content: bytes, claims: Any, names: tuple[str, ...]) -> Arrays:
-    """Return the arrays of these names, which must be all and as claimed."""
+    """Return the arrays, which must have these names and be as claimed."""
     shapes = _claimed(claims, names)
     if len(content) > largest(shapes):
         raise ModelFileError(f"{FILE} is larger than the arrays it should hold.")
@@ -57,7 +57,7 @@ def unpacked(content: bytes, claims: Any, names: tuple[str, ...]) -> Arrays:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             if sorted(m.filename for m in members) != sorted(f"{n}.npy" for n in names):
-                raise ModelFileError(f"{FILE} holds other members than the weights.")
+                raise ModelFileError(f"{FILE} has other members than the weights.")
             return {
                 name: _read(archive, archive.getinfo(f"{name}.npy"), shapes[name])
                 for name in names
@@ -69,7 +69,7 @@ def unpacked(content: bytes, claims: Any, names: tuple[str, ...]) -> Arrays:
 
 
 def largest(shapes: dict[str, tuple[int, ...]]) -> int:
-    """Return the most bytes that an archive of such arrays can have."""
+    """Return the maximum bytes of an archive of such arrays."""
     return sum(8 * math.prod(s) + OVERHEAD for s in shapes.values()) + OVERHEAD
 
 
@@ -93,10 +93,10 @@ def _read(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
     expected = 8 * math.prod(shape)
-    # nothing is packed, so that nothing can grow on the way out
+    # without compression a member cannot expand
     stored = member.compress_type == zipfile.ZIP_STORED
     if not stored or member.file_size > expected + OVERHEAD:
-        raise ModelFileError(f"{FILE} has a member that is packed or too large.")
+        raise ModelFileError(f"{FILE} has a member that is compressed or too large.")
     stream = io.BytesIO(archive.read(member))
     with rejected_as(f"{FILE} is damaged and"):
         if npy.read_magic(stream) != (1, 0):
@@ -106,7 +106,7 @@ def _read(
         raise ModelFileError(f"{FILE} has an array of another type or shape.")
     numbers = stream.read()
     if len(numbers) != expected:
-        raise ModelFileError(f"{FILE} has an array that is cut short or too long.")
+        raise ModelFileError(f"{FILE} has an array of another length.")
     array = np.frombuffer(numbers, dtype="<f8").reshape(shape).astype(np.float64)
     if not np.isfinite(array).all():
         raise ModelFileError(f"{FILE} has numbers that are not finite.")

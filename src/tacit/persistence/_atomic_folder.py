@@ -1,4 +1,4 @@
-"""A folder that appears as a whole."""
+"""Atomic writing of a folder."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 
 from tacit.persistence._errors import ModelFileError
 
-__all__ = ["placed"]
+__all__ = ["write_atomically"]
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
-def placed(
+def write_atomically(
     folder: Path,
     files: dict[str, bytes],
     *,
     overwrite: bool,
     replaceable: Callable[[Path], bool],
 ) -> Path:
-    """Write files into a new folder, or in place of a replaceable one.
+    """Write files into a new folder, or replace a replaceable one, atomically.
 
-    They are written into a sibling and reach the disk before it gets the name. What
-    fails on the way, or is interrupted, leaves what was there.
+    The files are written and flushed in a sibling folder, which is then renamed. A
+    failure or an interrupt leaves the old folder as it was.
     """
     target = Path(os.path.abspath(folder))
-    _reject(target, overwrite, replaceable)
+    _require_replaceable(target, overwrite, replaceable)
     target.parent.mkdir(parents=True, exist_ok=True)
     sibling = target.parent / f".tacit-{secrets.token_hex(8)}.partial"
     try:
@@ -40,20 +40,22 @@ def placed(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        _settle(sibling)
+        _flush_names(sibling)
         if os.path.lexists(target):
-            _reject(target, overwrite, replaceable)
+            _require_replaceable(target, overwrite, replaceable)
             _exchange(sibling, target)
         else:
             os.rename(sibling, target)
-        _settle(target.parent)
+        _flush_names(target.parent)
     finally:
-        # what was not renamed, or what was replaced
+        # the unfinished folder, or the replaced one
         shutil.rmtree(sibling, ignore_errors=True)
     return target
 
 
-def _reject(target: Path, overwrite: bool, replaceable: Callable[[Path], bool]) -> None:
+def _require_replaceable(
+    target: Path, overwrite: bool, replaceable: Callable[[Path], bool]
+) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:
@@ -62,13 +64,13 @@ def _reject(target: Path, overwrite: bool, replaceable: Callable[[Path], bool]) 
         )
     if target.is_symlink() or not target.is_dir() or not replaceable(target):
         raise ModelFileError(
-            f"{target} is no model folder that can be read, so it is not replaced; "
+            f"{target} is not a readable model folder, so it is not replaced; "
             "choose another."
         )
 
 
 def _exchange(sibling: Path, target: Path) -> None:
-    """Give the sibling the name of the target, and the target that of the sibling."""
+    """Swap the names of the sibling and the target."""
     if _exchanged(sibling, target):
         return
     aside = sibling.with_suffix(".old")
@@ -77,7 +79,7 @@ def _exchange(sibling: Path, target: Path) -> None:
         os.rename(sibling, target)
         os.rename(aside, sibling)
     except BaseException:
-        # interrupted between two names: the old folder gets its own back
+        # interrupted between two renames: the old folder gets its name back
         if aside.exists() and not target.exists():
             os.rename(aside, target)
         raise
@@ -98,8 +100,8 @@ def _exchanged(first: Path, second: Path) -> bool:
     return done == 0
 
 
-def _settle(folder: Path) -> None:
-    """Have the names in a folder reach the disk, where a folder can be opened."""
+def _flush_names(folder: Path) -> None:
+    """Flush the names in a folder, where the system can open a folder."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""The one error of model folders."""
+"""The error of model folders."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +12,7 @@ class ModelFileError(ValueError):
 
 @contextmanager
 def rejected_as(what: str) -> Iterator[None]:
-    """Turn whatever a constructor says of wrong data into one refusal.
-
-    The data may come from anyone, so any of these can happen to it.
-    """
+    """Turn errors of a constructor given untrusted data into a `ModelFileError`."""
     try:
         yield
     except ModelFileError:
@@ -33,7 +30,7 @@ def rejected_as(what: str) -> Iterator[None]:
 
 
 def _brief(error: Exception) -> str:
-    said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    message = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     if isinstance(error, KeyError):
-        said = f"{said} is missing"
-    return (said if len(said) <= 300 else said[:297] + "...") + "."
+        message = f"{message} is missing"
+    return (message if len(message) <= 300 else message[:297] + "...") + "."

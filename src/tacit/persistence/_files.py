@@ -1,4 +1,4 @@
-"""Files of a folder: read without trust, and known by their digests."""
+"""Files of a folder: read without trust, and checked by their digests."""
 
 from __future__ import annotations
 
@@ -32,21 +32,20 @@ KEYS = {"format", "version", "tacit", "facts", "files", "sha256"}
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """What a model folder holds.
+    """Contents of a model folder.
 
     Parameters
     ----------
     estimator
-        A fitted estimator of `tacit.linear_model`, `tacit.streaming` or
-        `tacit.streaming`, or a step of `tacit.preprocessing`; or, to write a student,
-        a fitted `tacit.ensemble.PrivateStudent`, and when it is read, what that taught;
-        or the `tacit.persistence.SavedSide` of a recommender.
+        A fitted estimator of `tacit.linear_model` or `tacit.streaming`, or a step of
+        `tacit.preprocessing`; or a fitted `tacit.ensemble.PrivateStudent` to write, of
+        which the student is read; or the item side of a recommender, as read.
     privacy
         Its report; None for steps that read no rows.
     schema
-        The table it was fitted on, as plain data, or None.
+        Schema of the table it was fitted on, as plain data, or None.
     facts
-        Anything else worth keeping, as plain data.
+        Anything else to save, as plain data.
     """
 
     estimator: Any
@@ -60,20 +59,20 @@ class SavedModel:
 
 @dataclass(frozen=True)
 class FolderKind:
-    """Folders of one kind: a header that says what they hold, and knows all files.
+    """Kind of a folder, with a header that lists its contents and all files.
 
     Parameters
     ----------
     noun
-        What is in a folder.
+        What a folder contains.
     version
-        Of the format, up to which this version of the library reads.
+        Latest version of the format that this version of the library reads.
     keys
-        What the header says of it.
+        Keys of the header about the contents.
     required
-        Returns the files that there must be by a header, or refuses it.
+        Returns the files that a header requires, or raises.
     limits
-        Most bytes of files that are not JSON.
+        Maximum bytes of files that are not JSON.
     """
 
     noun: str
@@ -92,7 +91,7 @@ class FolderKind:
     ) -> dict[str, bytes]:
         """Return all files of a folder by name, the header first.
 
-        ``parts`` are what the header says, ``contents`` the files of this kind alone.
+        ``parts`` belong to the header, ``contents`` are files of this kind only.
         """
         if getattr(saved.estimator, "privacy_", None) != saved.privacy:
             raise ModelFileError("privacy must be the report of the estimator itself.")
@@ -141,11 +140,11 @@ class FolderKind:
         return True
 
     def limit(self, name: str) -> int:
-        """Return the most bytes that a file may have."""
+        """Return the maximum bytes of a file."""
         return self.limits.get(name, MOST_JSON)
 
     def described(self, content: bytes) -> dict[str, Any]:
-        """Return what a header says, with its own digest checked."""
+        """Return the header, with its own digest checked."""
         name = self.header
         data = _json.parsed(content, name)
         if data.get("format") != f"tacit {self.noun}":
@@ -176,7 +175,7 @@ class FolderKind:
         return data
 
     def opened(self, files: dict[str, bytes]) -> dict[str, Any]:
-        """Return what the header of files says, which must be those it knows."""
+        """Return the header, after a check of all files by their digests."""
         data = self.described(files[self.header])
         for name, claim in data["files"].items():
             if claim_of(files[name]) != claim:
@@ -187,7 +186,7 @@ class FolderKind:
 
 
 def claim_of(content: bytes) -> dict[str, Any]:
-    """Return what is written of a file elsewhere, to know it again."""
+    """Return size and digest of a file, by which the header identifies it."""
     return {"bytes": len(content), "sha256": sha256(content).hexdigest()}
 
 
@@ -197,11 +196,11 @@ def schema_from(files: dict[str, bytes]) -> dict[str, Any] | None:
 
 
 def report_from(content: bytes) -> PrivacyReport:
-    """Return the report of a file, whose figures must follow from its charges."""
+    """Return the report in a file; its figures must follow from its charges."""
     data = _json.parsed(content, PRIVACY)
     with rejected_as(PRIVACY):
         report = PrivacyReport.from_dict(data)
-        # what comes back otherwise was not written by this library
+        # this library writes only what it reads back unchanged
         same = canonical(_json.plain(report.to_dict(), PRIVACY))
         words = [report.released, *report.assumptions]
         words += [entry.label for entry in report.entries]
@@ -214,25 +213,24 @@ def report_from(content: bytes) -> PrivacyReport:
             and all(type(number) in (int, float) for number in numbers)
         )
     if not known:
-        raise ModelFileError(f"{PRIVACY} is no report that this version writes.")
+        raise ModelFileError(f"{PRIVACY} is not a report that this version writes.")
     with rejected_as(PRIVACY):
-        _refuse_untrue(report)
+        _check_figures(report)
     return report
 
 
-def _refuse_untrue(report: PrivacyReport) -> None:
-    """Refuse a report whose figures its own events do not bear out."""
+def _check_figures(report: PrivacyReport) -> None:
+    """Check that the figures of a report follow from its events."""
     guarantee = report.guarantee
     if not report.entries:
         raise ModelFileError(f"{PRIVACY} names no charge.")
     for entry in report.entries:
-        alone = replace(guarantee, epsilon=entry.epsilon)
+        own = replace(guarantee, epsilon=entry.epsilon)
         curve = entry.event.curve(guarantee.neighbors)
-        if not (curve.fits(guarantee) and curve.fits(alone)):
-            raise ModelFileError(f"{PRIVACY} promises less than its charges spend.")
+        if not (curve.fits(guarantee) and curve.fits(own)):
+            raise ModelFileError(f"{PRIVACY} guarantees less than its charges spend.")
     spent = curve_of(report).epsilon(guarantee.delta)
-    # an earlier version may have bounded the same charges less tightly; and another one
-    # may compute the last digits otherwise
+    # another version may have a looser bound or other rounding
     most = max(spent, guarantee.epsilon) * (1 + 1e-6) + 1e-9
     if not spent * (1 - 1e-6) - 1e-9 <= report.spent <= most:
         raise ModelFileError(f"{PRIVACY} states another spend than its charges have.")

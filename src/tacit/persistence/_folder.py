@@ -1,4 +1,4 @@
-"""A model in a folder: written as a whole or not at all, read without trust."""
+"""A model in a folder: written atomically, read without trust."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.persistence import _arrays, _json
-from tacit.persistence._atomic_folder import placed
+from tacit.persistence._atomic_folder import write_atomically
 from tacit.persistence._errors import ModelFileError
 from tacit.persistence._files import (
     PRIVACY,
@@ -55,43 +55,44 @@ def write(
     Parameters
     ----------
     folder
-        Where to; missing parents are made.
+        Path of the folder; missing parents are created.
     saved
-        What to write.
+        Contents of the folder.
     overwrite
-        Whether a model folder that is there may be replaced, with all that is in it.
-        Other folders never are.
+        Whether to replace an existing model folder, with all its files. Other folders
+        are never rewrite_atomically.
 
     Notes
     -----
-    **Guarantee.** What is written can be read again, which is tried before anything
-    is. The files are written beside the folder and renamed as a whole. What fails or
-    is interrupted leaves what was there. The seed of a fit is not written, as whoever
-    knows it can take the noise away.
+    **Guarantee.** What is written can be read again, which is tested first. The files
+    are written beside the folder, which is renamed as a whole: a failure or an
+    interrupt leaves the old folder. The seed of a fit is not written, as whoever knows
+    it can remove the noise.
     """
     files = _contents(saved)
-    _opened(files)  # never leave what could not be read again
-    return placed(Path(folder), files, overwrite=overwrite, replaceable=is_model)
+    _opened(files)  # before anything is written
+    return write_atomically(
+        Path(folder), files, overwrite=overwrite, replaceable=is_model
+    )
 
 
 def read(folder: str | os.PathLike[str]) -> SavedModel:
-    """Return what a folder holds, or raise `ModelFileError`.
+    """Return the contents of a folder, or raise `ModelFileError`.
 
     Parameters
     ----------
     folder
-        Of a model, a student or an item side, as given to `write`, `write_student` or
-        `write_side`.
+        Folder of a model, a student or an item side, as given to `write`,
+        `write_student` or `write_side`.
 
     Notes
     -----
     **Guarantee.** Nothing in the folder is executed or imported: estimators and their
     parts come from a fixed table, arrays are plain numbers, and sizes are checked
-    before anything is made of them. All files of the model must be those whose
-    digests ``model.json`` holds, and the promise and the spend of the report must
-    follow from its charges. Who can write to the folder can put another model
-    there: keep the `digest` elsewhere where that matters. For students see
-    `read_student`, for item sides `read_side`.
+    before anything is allocated. All files must have the digests in ``model.json``,
+    and the guarantee and the spend of the report must follow from its charges. Whoever
+    can write to the folder can replace the model: keep the `digest` elsewhere where
+    that matters. For students see `read_student`, for item sides `read_side`.
     """
     kind = _kind_in(folder)
     if kind is STUDENTS:
@@ -102,12 +103,12 @@ def read(folder: str | os.PathLike[str]) -> SavedModel:
 
 
 def is_model(folder: str | os.PathLike[str]) -> bool:
-    """Return whether this is a model folder, by its ``model.json`` alone."""
+    """Return whether this is a model folder, by its ``model.json``."""
     return MODELS.is_in(folder)
 
 
 def digest(folder: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of the header, which holds the digests of all the rest.
+    """Return the SHA-256 of the header, which has the digests of all other files.
 
     The header is ``model.json``, ``student.json`` or ``side.json``.
     """
@@ -125,9 +126,9 @@ def save_model(
     Parameters
     ----------
     model
-        A fitted estimator of `tacit.linear_model`, `tacit.streaming` or
-        `tacit.streaming`, or a step of `tacit.preprocessing`. Of a stream the last
-        release is written, and nothing by which it could go on.
+        A fitted estimator of `tacit.linear_model` or `tacit.streaming`, or a step of
+        `tacit.preprocessing`. Of a stream only the last release is written; it cannot
+        be resumed.
     folder, overwrite
         As in `write`.
 
@@ -139,8 +140,8 @@ def save_model(
     >>> from tacit.persistence import load_model, save_model
     >>> census = make_census(2000, random_state=0)
     >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(census.X, census.y)
-    >>> with TemporaryDirectory() as place:
-    ...     again = load_model(save_model(model, f"{place}/census"))
+    >>> with TemporaryDirectory() as root:
+    ...     again = load_model(save_model(model, f"{root}/census"))
     >>> bool((again.predict(census.X) == model.predict(census.X)).all())
     True
     """
@@ -149,13 +150,13 @@ def save_model(
 
 
 def load_model(folder: str | os.PathLike[str]) -> Any:
-    """Return the fitted estimator of a folder, as `read` finds it."""
+    """Return the fitted estimator of a folder, read as by `read`."""
     return read(folder).estimator
 
 
 def _kind_in(folder: str | os.PathLike[str]) -> FolderKind:
-    there = (k for k in (MODELS, STUDENTS, SIDES) if (Path(folder) / k.header).exists())
-    return next(there, MODELS)
+    kinds = (k for k in (MODELS, STUDENTS, SIDES) if (Path(folder) / k.header).exists())
+    return next(kinds, MODELS)
 
 
 def _contents(saved: SavedModel) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""JSON that says exactly one thing, and no more of it than expected."""
+"""Strict JSON: no duplicate keys, no non-finite numbers, no unknown keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["checked_keys", "checksum", "dumped", "parsed", "plain"]
 
 
 def plain(value: Any, name: str) -> Any:
-    """Return a value as what JSON can hold, or refuse it by the name of its place."""
+    """Return a value as plain data for JSON; errors call it by its name."""
     try:
         return _json.plain(value, name)
     except ValueError as error:
@@ -22,20 +22,20 @@ def plain(value: Any, name: str) -> Any:
 
 
 def dumped(data: Any) -> bytes:
-    """Return plain data as JSON for people."""
+    """Return plain data as indented JSON."""
     return (
         json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     ).encode()
 
 
 def checksum(data: dict[str, Any]) -> str:
-    """Return the digest of all of a mapping but its own ``sha256``."""
+    """Return the digest of a mapping without its own ``sha256``."""
     rest = {key: value for key, value in data.items() if key != "sha256"}
     return sha256(_json.canonical(rest).encode()).hexdigest()
 
 
 def parsed(content: bytes, name: str) -> dict[str, Any]:
-    """Return the object that a file holds; refuse all that is not plain JSON."""
+    """Return the object in a JSON file, or raise."""
     try:
         data = json.loads(
             content.decode(),
@@ -47,11 +47,11 @@ def parsed(content: bytes, name: str) -> dict[str, Any]:
         raise ModelFileError(f"{name} is nested too deep to be read.") from None
     except ModelFileError as error:
         raise ModelFileError(f"{name} {error}") from None
-    except ValueError:  # also of bytes that are no text, or of endless integers
-        raise ModelFileError(f"{name} is damaged: it is no valid JSON.") from None
+    except ValueError:  # also for bytes that are not UTF-8, and for long integers
+        raise ModelFileError(f"{name} is damaged: it is not valid JSON.") from None
     if not isinstance(data, dict):
         raise ModelFileError(f"{name} must hold a JSON object.")
-    # text with halves of characters and deep nests are found on the way
+    # rejects unpaired surrogates and deep nesting
     checked: dict[str, Any] = plain(data, name)
     return checked
 
@@ -77,7 +77,7 @@ def _finite(digits: str) -> float:
 
 
 def _no_constant(name: str) -> float:
-    raise ModelFileError(f"holds {name}, which is no number.")
+    raise ModelFileError(f"holds {name}, which is not a number.")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

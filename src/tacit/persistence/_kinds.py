@@ -1,4 +1,4 @@
-"""The estimators that can be saved, and what makes each of them whole again."""
+"""Estimators that can be saved, and how each is written and restored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Capture = Callable[[Any], tuple[dict[str, Any], Arrays]]
 Restore = Callable[[Any, dict[str, Any], Arrays], None]
 
 
-# How what estimators keep of a fit is written and read
+# Functions that write and restore the fitted state, by form
 FORMS: dict[str, tuple[Capture, Restore]] = {
     "experts": (capture_experts, restore_experts),
     "learned": (capture_learned, restore_learned),
@@ -53,31 +53,31 @@ FORMS: dict[str, tuple[Capture, Restore]] = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One estimator that declares what is kept of a fit."""
+    """Estimator that declares its saved state."""
 
     make: Any
 
     @property
     def saved(self) -> Saved:
-        """What is kept of a fit."""
+        """Declaration of the saved state."""
         found: Saved = self.make.saved
         return found
 
     @property
     def private(self) -> bool:
-        """Whether there is a report."""
+        """Whether it has a privacy report."""
         return self.saved.private
 
     def capture(self, estimator: Any) -> tuple[dict[str, Any], Arrays]:
-        """Return what is kept of a fitted estimator, as plain data and as arrays."""
+        """Return the fitted state, as plain data and as arrays."""
         return FORMS[self.saved.form][0](estimator)
 
     def restore(self, estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-        """Bring it back to an estimator with its parameters, columns and report."""
+        """Restore the fitted state of an estimator with parameters and columns."""
         FORMS[self.saved.form][1](estimator, fitted, arrays)
 
     def array_names(self, claims: Any) -> tuple[str, ...]:
-        """Return the arrays that a folder with these claims must hold."""
+        """Return the names of the arrays in a folder with these claims."""
         arrays, optional = self.saved.arrays, self.saved.optional
         more = isinstance(claims, dict) and any(name in claims for name in optional)
         return (*arrays, *optional) if more else arrays
@@ -110,8 +110,8 @@ def kind_of(estimator: Any) -> tuple[str, Kind]:
             )
         known = ", ".join(saved_kinds())
         raise ModelFileError(
-            f"A {name} cannot be saved; what can be is {known}, and nothing derived "
-            "from them."
+            f"A {name} cannot be saved; only {known} can, and no class derived from "
+            "them."
         )
     return name, kind
 
@@ -131,10 +131,10 @@ def rebuilt(
     arrays: Arrays,
     report: PrivacyReport | None,
 ) -> Any:
-    """Return the fitted estimator, after its own checks of all of it."""
+    """Return the fitted estimator, which checks its parameters and state."""
     if not isinstance(parameters, dict):
         raise ModelFileError("'parameters' must hold a JSON object.")
-    # by the signature, as sklearn does it; a parameter that is missing has its default
+    # by the signature, as in scikit-learn; a missing parameter has its default
     known = frozenset(signature(kind.make).parameters) - SECRET
     checked_keys(parameters, set(), "'parameters'", known)
     checked_keys(
@@ -153,9 +153,9 @@ def rebuilt(
 
 
 def _check_same_guarantee(estimator: Any, guarantee: Budget) -> None:
-    """Refuse parameters that promise other than the report.
+    """Check that the parameters state the guarantee of the report.
 
-    They may have been set after the fit, and would mislead whoever reads the folder.
+    They may have been set after the fit.
     """
     with rejected_as("'parameters'"):
         delta = guarantee.delta if estimator.delta is None else estimator.delta

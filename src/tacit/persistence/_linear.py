@@ -24,11 +24,11 @@ DISTRIBUTIONS = ("gaussian", "laplace", "gamma")
 
 
 def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return what was fitted."""
+    """Return the fitted state."""
     bounds = estimator.bounds_
     ranged = isinstance(bounds, FeatureBounds)
     fitted = {
-        # the classes of the bounds are the labels, told once
+        # the classes of the bounds are the labels, which are saved once
         "bounds": {
             **(
                 {"centered": bounds.centered}
@@ -65,7 +65,7 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Give an estimator with its columns its weights, bounds, loss and labels."""
+    """Restore weights, bounds, loss and labels of an estimator."""
     coef, intercept = arrays["coef"], arrays["intercept"]
     p = estimator.n_features_in_
     labels = None
@@ -84,7 +84,7 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
         estimator.bounds_ = _ranges(estimator, fitted["bounds"], labels, arrays)
     else:
         estimator.bounds_ = _bounds(fitted["bounds"], labels)
-        _refuse_other_bounds(estimator)
+        _check_bounds(estimator)
     estimator.loss_ = _loss(estimator, fitted["loss"], labels)
     estimator.coef_ = coef
     estimator.intercept_ = float(intercept) if labels is None else intercept
@@ -98,12 +98,12 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
 
 
 def _selection(estimator: Any, data: Any) -> tuple[int, ...] | NoAnswer:
-    """Return the columns that were selected; no other has a weight."""
+    """Return the selected columns; no other column has a weight."""
     positions = [] if data is None else data
     p, most = estimator.n_features_in_, estimator.n_features_to_select
     known = isinstance(positions, list) and all(type(j) is int for j in positions)
     if not known or positions != sorted({j for j in positions if 0 <= j < p}):
-        raise ModelFileError("'selection' must list places of features, in order.")
+        raise ModelFileError("'selection' must list indices of features, in order.")
     others = np.delete(estimator.coef_, positions)
     if len(positions) > most or others.any():
         raise ModelFileError("'selection' does not fit the weights.")
@@ -121,7 +121,9 @@ def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None
     if (coef.shape, intercept.shape) != shapes or coef.min() < 0 or intercept.min() < 0:
         raise ModelFileError("'noise' does not fit the weights.")
     if not isinstance(parts["how"], str) or parts["law"] not in DISTRIBUTIONS:
-        raise ModelFileError("'noise' must say how it was found and name a law.")
+        raise ModelFileError(
+            "'noise' must state how it was found and name a distribution."
+        )
     plain = float(intercept) if intercept.ndim == 0 else intercept
     return CoefficientNoise(coef, plain, parts["how"], parts["law"])
 
@@ -132,14 +134,14 @@ def _path(estimator: Any, arrays: Arrays) -> SelectionPath | None:
     positions, gradient, std = (arrays[name] for name in PATH_ARRAYS)
     sound = positions.ndim == 1 and positions.shape == gradient.shape
     if not sound or std.shape != positions.shape or not len(positions):
-        raise ModelFileError("The path in weights.npz has parts of other lengths.")
+        raise ModelFileError("The path in weights.npz has arrays of different lengths.")
     known = (
         (positions >= -1)
         & (positions < estimator.n_features_in_)
         & (positions % 1 == 0)
     )
     if not known.all() or std.min() <= 0:
-        raise ModelFileError("The path in weights.npz is none of these features.")
+        raise ModelFileError("The path in weights.npz has invalid features.")
     return SelectionPath(positions.astype(np.int64), gradient, std)
 
 
@@ -178,8 +180,8 @@ def _ranges(estimator: Any, data: Any, labels: Any, arrays: Arrays) -> FeatureBo
     return given
 
 
-def _refuse_other_bounds(estimator: Any) -> None:
-    """Refuse parameters that bound rows otherwise than the fit did."""
+def _check_bounds(estimator: Any) -> None:
+    """Check that the parameters state the bounds of the fit."""
     bounds = estimator.bounds_
     if hasattr(estimator, "x_max"):
         size, norm = estimator.x_max, "linf"
@@ -204,5 +206,5 @@ def _loss(estimator: Any, data: Any, labels: Any) -> Any:
         else isinstance(inner, allowed)
     )
     if not known or loss.n_outputs != outputs:
-        raise ModelFileError("'loss' is none that this estimator minimizes.")
+        raise ModelFileError("'loss' is not one that this estimator minimizes.")
     return loss

@@ -1,4 +1,4 @@
-"""An item side in a folder: what a recommender publishes, and nothing of users."""
+"""The item side of a recommender in a folder, which has no data of users."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.persistence import _arrays, _json
-from tacit.persistence._atomic_folder import placed
+from tacit.persistence._atomic_folder import write_atomically
 from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._files import (
     MOST_JSON,
@@ -56,12 +56,12 @@ SIDES = FolderKind(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedSide:
-    """The item side of a folder, by which anyone completes a row of her own.
+    """Item side of a recommender, for the predictions of one user.
 
     Parameters
     ----------
     side
-        What was published about the items.
+        Published item side.
     catalogue
         The public items.
     privacy_
@@ -85,18 +85,18 @@ class SavedSide:
         Parameters
         ----------
         ratings
-            Her own, as `tacit.recommend.MatrixCompletion.complete_row` takes them.
+            As in `tacit.recommend.MatrixCompletion.complete_row`.
         """
         return self.row(ratings).complete()
 
     def row(self, ratings: Any) -> UserRow:
-        """Return the row of one user, which tells her predictions and best items.
+        """Return the row of one user, with predictions and best items.
 
         Parameters
         ----------
         ratings
-            Her own, as `tacit.recommend.MatrixCompletion.complete_row` takes them, such
-            as a mapping from items to ratings.
+            As in `tacit.recommend.MatrixCompletion.complete_row`, for example a mapping
+            from items to ratings.
         """
         own = own_ratings(ratings, self.catalogue, self.side)
         return UserRow(self.side, self.catalogue, own)
@@ -116,27 +116,25 @@ def write_side(
     Parameters
     ----------
     folder
-        Where to; missing parents are made.
+        Path of the folder; missing parents are created.
     side
-        A fitted `tacit.recommend.MatrixCompletion`, which has its report and its items;
-        or what was published about the items, its ``factors_``. No user is part of it.
+        A fitted `tacit.recommend.MatrixCompletion`, or its ``factors_``.
     report
-        The report of the fit, ``privacy_``, where the item side is given.
+        The report of the fit, ``privacy_``, where ``factors_`` is given.
     items
         Labels of the public items, ``items_``; None where they are numbered from zero,
         or are those of a model.
     facts
-        Anything else worth keeping that is public, as plain data.
+        Anything else to save that is public, as plain data.
     overwrite
-        Whether the folder of a side that is there may be replaced, with all that is in
-        it. Other folders never are.
+        Whether to replace an existing folder of a side, with all its files. Other
+        folders are never rewrite_atomically.
 
     Notes
     -----
-    **Guarantee.** The folder is a function of what was released and of what was public
-    before: it is as private as the report says. What is written can be read again,
-    which is tried before anything is. The files are written beside the folder and
-    renamed as a whole.
+    **Guarantee.** The folder is a function of the release and of public facts, so it
+    has the guarantee of the report. What is written can be read again, which is tested
+    first. The files are written beside the folder, which is renamed as a whole.
     """
     if isinstance(side, MatrixCompletion):
         model: Any = side
@@ -150,14 +148,16 @@ def write_side(
     catalogue = _catalogue(side.n_items if items is None else items)
     saved = SavedModel(SavedSide(side, catalogue, report), report, None, facts or {})
     files = _contents(saved)
-    _opened(files)  # never leave what could not be read again
-    return placed(Path(folder), files, overwrite=overwrite, replaceable=is_side)
+    _opened(files)  # before anything is written
+    return write_atomically(
+        Path(folder), files, overwrite=overwrite, replaceable=is_side
+    )
 
 
 def read_side(folder: str | os.PathLike[str]) -> SavedModel:
-    """Return what the folder of a side holds, or raise `ModelFileError`.
+    """Return the contents of the folder of a side, or raise `ModelFileError`.
 
-    The estimator of what comes back is a `SavedSide`.
+    Its ``estimator`` is a `SavedSide`.
 
     Parameters
     ----------
@@ -167,22 +167,22 @@ def read_side(folder: str | os.PathLike[str]) -> SavedModel:
     Notes
     -----
     **Guarantee.** Nothing in the folder is executed or imported: sides come from a
-    fixed table, arrays are plain finite numbers of shapes that go together, and sizes
-    are checked before anything is made of them. All files must be those whose digests
-    ``side.json`` holds, and the promise and the spend of the report must follow from
-    its charges. Who can write to the folder can put another side there: keep the
-    `digest` elsewhere where that matters.
+    fixed table, arrays are plain finite numbers of matching shapes, and sizes are
+    checked before anything is allocated. All files must have the digests in
+    ``side.json``, and the guarantee and the spend of the report must follow from its
+    charges. Whoever can write to the folder can replace the side: keep the `digest`
+    elsewhere where that matters.
     """
     return _opened(SIDES.found(Path(folder)))
 
 
 def is_side(folder: str | os.PathLike[str]) -> bool:
-    """Return whether this is the folder of a side, by ``side.json`` alone."""
+    """Return whether this is the folder of a side, by its ``side.json``."""
     return SIDES.is_in(folder)
 
 
 def can_be_listed(items: Any) -> bool:
-    """Return whether public items can be saved beside a side, before it is paid for."""
+    """Return whether public items can be saved; called before the charge."""
     return len(_listed(_catalogue(items))) <= MOST_JSON
 
 
@@ -199,10 +199,10 @@ def _contents(saved: SavedModel) -> dict[str, bytes]:
     kind = KINDS.get(name)
     if kind is None or type(side) is not kind.make:
         raise ModelFileError(
-            f"A side of type {name} cannot be saved; what can be is "
-            f"{', '.join(KINDS)}, and nothing derived from them."
+            f"A side of type {name} cannot be saved; only {', '.join(KINDS)} can, and "
+            "no class derived from them."
         )
-    # a field that the table does not know would be lost
+    # a field that the table lacks would be lost
     assert {f.name for f in fields(side)} == {*kind.all_arrays, *kind.all_values}
     arrays = {key: getattr(side, key) for key in kind.all_arrays}
     values = {
@@ -231,9 +231,11 @@ def _opened(files: dict[str, bytes]) -> SavedModel:
         parts: dict[str, Any] = {**arrays, **values}
         side = kind.make(**parts)
     if not kind.is_usable(side):
-        raise ModelFileError(f"{SIDES.header} and {WEIGHTS} hold what no fit gives.")
-    told = _json.checked_keys(_json.parsed(files[ITEMS], ITEMS), {"items"}, ITEMS)
-    catalogue = _catalogue(told["items"])
+        raise ModelFileError(
+            f"{SIDES.header} and {WEIGHTS} hold values that no fit gives."
+        )
+    listed = _json.checked_keys(_json.parsed(files[ITEMS], ITEMS), {"items"}, ITEMS)
+    catalogue = _catalogue(listed["items"])
     if len(catalogue) != side.n_items:
         raise ModelFileError(f"{ITEMS} has another number of items than the side.")
     return SavedModel(SavedSide(side, catalogue, report), report, None, header["facts"])
@@ -244,16 +246,16 @@ def _values(given: Any, kind: SideKind) -> dict[str, Any]:
     values = _json.checked_keys(given, set(parts), "'values'")
     for name, part in parts.items():
         if not part.fits(values[name]):
-            raise ModelFileError(f"'values' has no such {name!r} as a side has.")
+            raise ModelFileError(f"'values' has an invalid {name!r}.")
     return {name: part.restored(values[name]) for name, part in parts.items()}
 
 
 def _catalogue(items: Any) -> Catalogue:
-    """Return the public items; those numbered from zero by their number alone."""
+    """Return the public items; by their number where counted from zero."""
     with rejected_as(ITEMS):
         found = Catalogue.of(items)
-        whole = range(len(found))
-        numbered = all(a == b for a, b in zip(found.labels, whole, strict=True))
+        positions = range(len(found))
+        numbered = all(a == b for a, b in zip(found.labels, positions, strict=True))
         return Catalogue.of(len(found)) if numbered else found
 
 

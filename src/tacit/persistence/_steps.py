@@ -1,4 +1,4 @@
-"""Columns, and the steps before a model, as plain data and arrays, and back."""
+"""Columns and preprocessing steps as plain data and arrays, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_STEP_COLUMNS = 2**20
 
 
 def columns_to(estimator: Any) -> dict[str, Any]:
-    """Return the number of the columns, and their names where they have any."""
+    """Return the number of columns, and their names if any."""
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "n_features": int(estimator.n_features_in_),
@@ -33,43 +33,43 @@ def columns_to(estimator: Any) -> dict[str, Any]:
 
 
 def columns_from(estimator: Any, fitted: dict[str, Any]) -> None:
-    """Give an estimator the columns that `columns_to` wrote."""
+    """Restore the columns that `columns_to` returned."""
     count, names = fitted["n_features"], fitted["feature_names"]
     if type(count) is not int or not 1 <= count <= MOST_COLUMNS:
-        raise ModelFileError("'n_features' must be a whole number of columns.")
+        raise ModelFileError("'n_features' must be an integer from 1.")
     estimator.n_features_in_ = count
     if names is None:
         return
     listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not listed or len(names) != count or len(set(names)) != count:
-        raise ModelFileError("'feature_names' must be one name a column.")
+        raise ModelFileError("'feature_names' must list one name for each column.")
     estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def capture_step(step: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return the released numbers of a step, where there are any."""
+    """Return the released numbers of a step, if any."""
     names = type(step).saved.arrays
     return {}, {name: np.asarray(getattr(step, f"{name}_")) for name in names}
 
 
 def restore_public_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Fit again: such a step reads the columns and no value."""
-    _refuse_many_columns(step)
+    """Fit the step again, which reads only the columns."""
+    _check_column_count(step)
     names = fitted["feature_names"]
     if names is None:
         step.fit(np.zeros((1, step.n_features_in_)))
         return
-    import pyarrow  # noqa: PLC0415 - a table with names, which only steps need
+    import pyarrow  # noqa: PLC0415 - only steps need a table with names
 
     step.fit(pyarrow.table({name: [0.0] for name in names}))
 
 
 def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Give a step its released numbers; what else it keeps follows from parameters."""
-    _refuse_many_columns(step)
+    """Restore the released numbers; all else follows from the parameters."""
+    _check_column_count(step)
     p = step.n_features_in_
     ranges = public_ranges(step.ranges, columns_of(step))
-    # checks the parameters and keeps them as plain numbers; needs no rows, so two do
+    # checks the parameters and sets them as plain numbers; any number of rows will do
     step._plan(ranges, step.privacy_.guarantee, 2)
     step.ranges_ = ranges
     if any(array.shape != (p,) for array in arrays.values()):
@@ -77,20 +77,20 @@ def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     if isinstance(step, PrivateStandardScaler):
         mean, scale = arrays["mean"], arrays["scale"]
         lows, highs = np.array(ranges).T if step._with_mean else (0.0, 0.0)
-        _refuse_unless(((lows <= mean) & (mean <= highs) & (scale > 0)).all())
+        _require_possible(((lows <= mean) & (mean <= highs) & (scale > 0)).all())
         with np.errstate(over="ignore"):  # the limit is then the bound
             step._keep(mean, scale, ranges)
     else:
         step.lower_, step.upper_ = arrays["lower"], arrays["upper"]
-        _refuse_unless((step.lower_ < step.upper_).all())
+        _require_possible((step.lower_ < step.upper_).all())
         step.x_norm_ = norm_bound(p, max(map(abs, step._target)))
 
 
-def _refuse_unless(usable: Any) -> None:
+def _require_possible(usable: Any) -> None:
     if not usable:
         raise ModelFileError("weights.npz holds numbers that no fit can give.")
 
 
-def _refuse_many_columns(step: Any) -> None:
+def _check_column_count(step: Any) -> None:
     if step.n_features_in_ > MOST_STEP_COLUMNS:
         raise ModelFileError(f"'n_features' must be at most {MOST_STEP_COLUMNS}.")

@@ -1,4 +1,4 @@
-"""Models on streams as plain data and arrays: the last release, and no state."""
+"""Last release of a model on a stream as plain data and arrays, and back."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
     "restore_summed",
 ]
 
-# Of least squares over all rows so far, which tells how far off it may be
+# Released estimates of the risk of least squares
 RISK = ("expected_excess_risk", "residual_sum")
 
 
 def capture_learned(estimator: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return what was released last, and after how many steps."""
+    """Return the last release and its step."""
     fitted: dict[str, Any] = {"steps": int(estimator.n_steps_)}
     if hasattr(estimator, "classes_"):
         fitted["classes"] = array_to(estimator.classes_, "classes")
@@ -47,7 +47,7 @@ def capture_learned(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore_learned(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Give an estimator its last release; like a copy, it predicts and cannot go on."""
+    """Restore the last release; the estimator predicts but cannot be resumed."""
     p, labels = estimator.n_features_in_, None
     expected: tuple[tuple[int, ...], tuple[int, ...]] = (p,), ()
     if "classes" in fitted:
@@ -62,7 +62,7 @@ def restore_learned(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     coef, intercept = arrays["coef"], arrays["intercept"]
     if (coef.shape, intercept.shape) != expected:
         raise ModelFileError("weights.npz does not fit the features and the classes.")
-    estimator._reader()  # rejects parameters that bound no rows
+    estimator._reader()  # rejects parameters without a bound on rows
     if labels is not None:
         estimator.loss_ = _loss(fitted["loss"], expected[0][0])
         estimator.classes_ = labels
@@ -72,7 +72,7 @@ def restore_learned(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
 
 
 def capture_summed(estimator: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return what was released last, and what is known of its risk."""
+    """Return the last release and the estimates of its risk."""
     fitted, arrays = capture_learned(estimator)
     expected, residual = estimator.expected_excess_risk_, estimator.residual_sum_
     risk = {
@@ -84,7 +84,7 @@ def capture_summed(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore_summed(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Give an estimator its last release, and what is known of its risk."""
+    """Restore the last release and the estimates of its risk."""
     restore_learned(estimator, fitted, arrays)
     risk = checked_keys(fitted["risk"], set(RISK), "'risk'")
     expected, residual = risk["expected_excess_risk"], risk["residual_sum"]
@@ -97,7 +97,7 @@ def restore_summed(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
 
 
 def capture_refitted(estimator: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return the last model that was fitted, and when."""
+    """Return the last fitted model and its step."""
     model = estimator.estimator_
     fitted, arrays = capture_linear(model)
     return {
@@ -109,7 +109,7 @@ def capture_refitted(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore_refitted(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Give an estimator the last model that was fitted on its stream."""
+    """Restore the last fitted model of a stream."""
     guarantee = estimator.privacy_.guarantee
     names = getattr(estimator, "feature_names_in_", None)
     model = prepared_estimator(estimator.estimator, guarantee.neighbors, names)
@@ -126,13 +126,13 @@ def restore_refitted(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> 
     restore_linear(model, fitted["model"], arrays)
     _restore_steps(estimator, fitted["steps"])
     if type(last) is not int or not 0 <= last <= estimator._n_steps:
-        raise ModelFileError("'last_refit' must be a step that was taken, or 0.")
+        raise ModelFileError("'last_refit' must be a past step, or 0.")
     estimator.last_refit_ = last
     estimator._show_model(model)
 
 
 def capture_keys(model: Any) -> set[str]:
-    """Return the names of what a fitted model of this kind keeps."""
+    """Return the keys of the fitted state of a model."""
     keys = {"bounds", "loss", "noise"}
     if hasattr(model, "classes"):
         keys.add("classes")
@@ -142,7 +142,7 @@ def capture_keys(model: Any) -> set[str]:
 
 
 def capture_experts(estimator: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return the weights of experts, or which one was drawn."""
+    """Return the weights of the experts, or the drawn expert."""
     return {
         "steps": int(estimator.n_steps_),
         "play": estimator.play_,
@@ -151,7 +151,7 @@ def capture_experts(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore_experts(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
-    """Give an estimator the weights of its experts."""
+    """Restore the weights of the experts."""
     weights, expert = arrays["weights"], fitted["expert"]
     if weights.shape != (estimator.n_features_in_,) or weights.min() < 0:
         raise ModelFileError("weights.npz does not fit the experts.")
@@ -168,7 +168,7 @@ def restore_experts(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
 
 
 def _restore_steps(estimator: Any, steps: Any) -> None:
-    """Set how many steps were taken, which are within the horizon."""
+    """Restore the number of steps, which is within the horizon."""
     terms = StreamTerms(
         estimator.horizon, estimator.rows_per_step, estimator.rows_per_person
     )
@@ -181,5 +181,5 @@ def _loss(data: Any, outputs: int) -> Any:
     loss = decode(data, "loss")
     inner = loss.loss if isinstance(loss, OneVsRest) else loss
     if not isinstance(inner, Logistic | Softmax) or loss.n_outputs != outputs:
-        raise ModelFileError("'loss' is none that this estimator minimizes.")
+        raise ModelFileError("'loss' is not one that this estimator minimizes.")
     return loss

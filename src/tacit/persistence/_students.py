@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.ensemble import NeighborMap, PrivateStudent, SmoothedVotes, VoteClassifier
-from tacit.persistence._atomic_folder import placed
+from tacit.persistence._atomic_folder import write_atomically
 from tacit.persistence._errors import ModelFileError
 from tacit.persistence._files import (
     PRIVACY,
@@ -22,7 +22,7 @@ from tacit.persistence._files import (
     report_from,
     schema_from,
 )
-from tacit.persistence._trees import TREE_TYPES, refuse_broken_trees
+from tacit.persistence._trees import TREE_TYPES, check_trees
 
 __all__ = ["STUDENTS", "is_student", "read_student", "write_student"]
 
@@ -40,8 +40,8 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-# What a student may be made of besides what skops takes from anyone: parts of this
-# library, trees, which are looked through, and plain classes of scikit-learn
+# Types that are loaded besides those that skops trusts: parts of this library, trees,
+# which are checked, and plain classes of scikit-learn
 TRUSTED = (
     *map(_name, (NeighborMap, SmoothedVotes, VoteClassifier)),
     *TREE_TYPES,
@@ -59,19 +59,19 @@ def write_student(
     Parameters
     ----------
     folder
-        Where to; missing parents are made.
+        Path of the folder; missing parents are created.
     saved
-        What to write. Its estimator is a fitted `tacit.ensemble.PrivateStudent`, of
-        which ``student_`` and ``privacy_`` are written: no teacher, no answer, and no
-        parameter of the labeler.
+        Contents of the folder. Its estimator is a fitted
+        `tacit.ensemble.PrivateStudent`, of which ``student_`` and ``privacy_`` are
+        written: no teacher, no answer, and no parameter of the labeler.
     overwrite
-        Whether a student's folder that is there may be replaced, with all that is in
-        it. Other folders never are.
+        Whether to replace an existing student's folder, with all its files. Other
+        folders are never rewrite_atomically.
 
     Notes
     -----
-    **Guarantee.** What is written can be read again, which is tried before anything
-    is. The files are written beside the folder and renamed as a whole.
+    **Guarantee.** What is written can be read again, which is tested first. The files
+    are written beside the folder, which is renamed as a whole.
 
     Examples
     --------
@@ -86,18 +86,20 @@ def write_student(
     ... )
     >>> student = PrivateStudent(labeler).fit(X[100:], y[100:], X_public=X[:100])
     >>> saved = SavedModel(student, student.privacy_)
-    >>> with TemporaryDirectory() as place:
-    ...     again = read(write_student(f"{place}/blobs", saved)).estimator
+    >>> with TemporaryDirectory() as root:
+    ...     again = read(write_student(f"{root}/blobs", saved)).estimator
     >>> bool((again.predict(X) == student.predict(X)).all())
     True
     """
     files = _contents(saved)
-    _opened(files)  # never leave what could not be read again
-    return placed(Path(folder), files, overwrite=overwrite, replaceable=is_student)
+    _opened(files)  # before anything is written
+    return write_atomically(
+        Path(folder), files, overwrite=overwrite, replaceable=is_student
+    )
 
 
 def read_student(folder: str | os.PathLike[str]) -> SavedModel:
-    """Return what a student's folder holds, or raise `ModelFileError`.
+    """Return the contents of a student's folder, or raise `ModelFileError`.
 
     Parameters
     ----------
@@ -106,22 +108,21 @@ def read_student(folder: str | os.PathLike[str]) -> SavedModel:
 
     Notes
     -----
-    **Guarantee.** Types that are not known to be harmless are refused before anything
-    is made of the file: what skops takes from anyone and a fixed table are all that is
-    loaded. Trees are looked through, as compiled code would follow a branch anywhere.
-    All files must be those whose digests ``student.json`` holds, and the promise and
-    the spend of the report must follow from its charges. Who can write to the folder
-    can put another student there.
+    **Guarantee.** Only types that skops trusts and those of a fixed table are loaded;
+    all others are rejected first. Trees are checked, as compiled code follows any
+    branch. All files must have the digests in ``student.json``, and the guarantee and
+    the spend of the report must follow from its charges. Whoever can write to the
+    folder can replace the student.
 
-    No code of the file is run. Arrays of other learners that compiled code works on are
-    not all checked, and forged ones may do harm when the student predicts: open only
+    No code of the file is run. Arrays that compiled code of other learners uses are not
+    all checked, and forged ones may do harm when the student predicts: open only
     students of people whom you trust.
     """
     return _opened(STUDENTS.found(Path(folder)))
 
 
 def is_student(folder: str | os.PathLike[str]) -> bool:
-    """Return whether this is the folder of a student, by ``student.json`` alone."""
+    """Return whether this is the folder of a student, by its ``student.json``."""
     return STUDENTS.is_in(folder)
 
 
@@ -152,24 +153,24 @@ def _opened(files: dict[str, bytes]) -> SavedModel:
 
 
 def _dumped(model: Any) -> bytes:
-    import skops.io  # noqa: PLC0415 - loads all of scikit-learn, which models need not
+    import skops.io  # noqa: PLC0415 - loads all of scikit-learn
 
     try:
         return bytes(skops.io.dumps(model))
-    except Exception as error:  # a part of someone's own may fail in any way
+    except Exception as error:  # custom parts may fail in any way
         raise ModelFileError(
             f"student cannot be written: skops does not take {type(model).__name__}."
         ) from error
 
 
 def _loaded(content: bytes) -> Any:
-    """Return the student of an archive that anyone may have written."""
+    """Return the student of an untrusted archive."""
     import skops.io  # noqa: PLC0415 - as above
 
     damaged = f"{MODEL} is damaged."
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            # nothing is packed, so that nothing can grow on the way out
+            # without compression a member cannot expand
             stored = all(
                 member.compress_type == zipfile.ZIP_STORED
                 for member in archive.infolist()
@@ -178,7 +179,7 @@ def _loaded(content: bytes) -> Any:
     except Exception as error:  # the archive may be broken in any way
         raise ModelFileError(damaged) from error
     if not stored:
-        raise ModelFileError(f"{MODEL} has a member that is packed.")
+        raise ModelFileError(f"{MODEL} has a compressed member.")
     if unknown:
         raise ModelFileError(
             f"{MODEL} holds types that are not loaded from files: "
@@ -186,12 +187,12 @@ def _loaded(content: bytes) -> Any:
         )
     try:
         with warnings.catch_warnings():
-            # another version of scikit-learn warns, and what it made still loads
+            # models of other versions of scikit-learn load with a warning
             warnings.simplefilter("ignore")
             model = skops.io.loads(content, trusted=list(TRUSTED))
     except Exception as error:
         raise ModelFileError(damaged) from error
     if not isinstance(model, BaseEstimator) or not hasattr(model, "predict"):
         raise ModelFileError(f"{MODEL} holds no classifier or regressor.")
-    refuse_broken_trees(model)
+    check_trees(model)
     return model

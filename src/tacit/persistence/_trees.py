@@ -1,7 +1,7 @@
-"""Trees of scikit-learn from files of anyone: no branch leads out of the tree.
+"""Checks of scikit-learn's trees from untrusted files.
 
-Compiled code follows the branches without a look, so that a forged tree could read any
-memory, or walk in a circle.
+Compiled code follows branches without a check, so a forged tree could read any memory
+or loop forever.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator
 
 from tacit.persistence._errors import ModelFileError
 
-__all__ = ["TREE_TYPES", "refuse_broken_trees"]
+__all__ = ["TREE_TYPES", "check_trees"]
 
 TREE_TYPES = (
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
 )
-# Estimators that hand their own columns on to the trees inside
+# Modules of estimators that pass their own columns to the trees inside
 _SAME_COLUMNS = (
     "sklearn.ensemble._bagging",
     "sklearn.ensemble._forest",
@@ -35,14 +35,14 @@ _SAME_COLUMNS = (
 DEEPEST = 60
 
 
-def refuse_broken_trees(estimator: Any) -> None:
-    """Refuse an estimator with a tree that no fit can give."""
+def check_trees(estimator: Any) -> None:
+    """Raise for an estimator with a tree that no fit can give."""
     for tree, n_columns in _trees(estimator, None, set(), 0):
         try:
-            whole = _is_integer(tree, n_columns)
+            valid = _is_valid(tree, n_columns)
         except Exception:  # the state of a forged tree may be anything
-            whole = False
-        if not whole:
+            valid = False
+        if not valid:
             raise ModelFileError("The student holds a tree that no fit can give.")
 
 
@@ -75,7 +75,7 @@ def _trees(
 
 
 def _columns(estimator: Any, outer: int | None) -> int | None:
-    """Return the fewest columns that are handed on; None where others are made."""
+    """Return the fewest columns that are passed on; None where they change."""
     if not type(estimator).__module__.startswith(_SAME_COLUMNS):
         return None
     own = getattr(estimator, "n_features_in_", None)
@@ -83,7 +83,7 @@ def _columns(estimator: Any, outer: int | None) -> int | None:
     return min(known, default=None)
 
 
-def _is_integer(tree: Any, columns: int | None) -> bool:
+def _is_valid(tree: Any, columns: int | None) -> bool:
     if type(tree).__name__ == "Tree":
         nodes = tree.__getstate__()["nodes"]
         left, right = nodes["left_child"], nodes["right_child"]
@@ -105,7 +105,7 @@ def _is_integer(tree: Any, columns: int | None) -> bool:
         inside = columns is not None
     n = len(nodes)
     position = np.arange(n)[inner]
-    # [student:trees] a branch leads on, to a node and a column that are there
+    # [student:trees] every branch leads to a later node and an existing column
     onward = all(
         bool(((side[inner] > position) & (side[inner] < n)).all())
         for side in (left, right)

@@ -27,19 +27,19 @@ __all__ = [
     "saved_parts",
 ]
 
-# Where classes are that declare themselves to be parts of models. A name from a file is
-# looked up among these and nowhere else
+# Packages of the classes that declare themselves parts of models; names from files are
+# looked up only there
 PARTS = (
     *("tacit.convex", "tacit.solvers", "tacit.feature_selection"),
     *("tacit.streaming.online", "tacit.streaming.incremental"),
 )
 
-# Never written: whoever knows the seed can take the noise away
+# Never written: whoever knows the seed can remove the noise
 SECRET = frozenset({"random_state"})
 SCALARS = (type(None), bool, np.bool_, str, Integral, float, np.floating)
-# Labels and lists that fit in memory many times over
+# Limits that fit in memory many times over
 LONGEST = 10_000_000
-WIDEST_TEXT = 4096
+WIDEST_STRING = 4096
 # Parameters that may be an array of two dimensions
 TABLES = ("feature_bounds",)
 NUMBERS = {f"<{kind}" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4")}
@@ -47,7 +47,7 @@ DTYPES = NUMBERS | {"|b1", "|i1", "|u1", "<f8", "|O"}
 
 
 def encode(value: Any, name: str, depth: int = 0) -> Any:
-    """Return a parameter as plain data, or say that it cannot be written."""
+    """Return a parameter as plain data, or raise."""
     if depth > DEEPEST:
         raise ModelFileError(
             f"{name} cannot be written: it is nested more than {DEEPEST} deep."
@@ -95,7 +95,7 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
 
 
 def decode(data: Any, name: str) -> Any:
-    """Return the parameter that `encode` wrote."""
+    """Return the parameter that `encode` was given."""
     if isinstance(data, list):
         return [decode(part, name) for part in data]
     if not isinstance(data, dict):
@@ -112,7 +112,7 @@ def decode(data: Any, name: str) -> Any:
 
 
 def _made(make: Any | None, parts: Any, name: str) -> Any:
-    """Return an object of a class that was looked up, made of decoded parts."""
+    """Return an object of this class, made of decoded parts."""
     if make is None:
         raise ModelFileError(f"{name} has a type that this version does not know.")
     known = frozenset(_made_of(make))
@@ -125,14 +125,14 @@ def _made(make: Any | None, parts: Any, name: str) -> Any:
 
 @cache
 def saved_parts() -> dict[str, Any]:
-    """Return the classes that a parameter or a fitted model may be made of."""
+    """Return the classes of parts of parameters and fitted models, by name."""
     kinds = declaring("saved", *PARTS)
     return {kind.__name__: kind for kind in kinds if kind.saved is True}
 
 
 @cache
 def saved_models() -> dict[str, Any]:
-    """Return the estimators that another may be given; penalties share names."""
+    """Return the estimators that another may take; penalties share their names."""
     return {kind.__name__: kind for kind in declaring("saved", "tacit.linear_model")}
 
 
@@ -143,7 +143,7 @@ def _model(parts: dict[str, Any], name: str) -> Any:
 
 
 def _made_of(kind: Any) -> list[str]:
-    """Return the names of what such a part is made of, without a seed."""
+    """Return the names of the fields or parameters, without a seed."""
     if is_dataclass(kind):
         return [field.name for field in fields(kind)]
     return [name for name in signature(kind).parameters if name not in SECRET]
@@ -155,7 +155,7 @@ def restored_parameter(name: str, data: Any) -> Any:
     Parameters
     ----------
     name
-        What the parameter is called, for messages.
+        Name of the parameter, for errors.
     data
         Plain data. An object is a part of tacit, as ``{"type": "L1", "weight": 2.0}``,
         or a tuple, range, dict or array.
@@ -175,13 +175,13 @@ def array_to(array: np.ndarray, name: str) -> dict[str, Any]:
     if array.ndim != 1 or not _writable(dtype.str):
         raise ModelFileError(
             f"{name} cannot be written: an array must be a vector of numbers, truth "
-            "values or text."
+            "values or strings."
         )
     values = array.tolist()
     if not all(type(value) in (bool, int, float, str) for value in values):
         raise ModelFileError(
             f"{name} cannot be written: its entries must be numbers, truth values or "
-            "text."
+            "strings."
         )
     return {
         "dtype": dtype.str,
@@ -190,20 +190,20 @@ def array_to(array: np.ndarray, name: str) -> dict[str, Any]:
 
 
 def array_from(data: Any, name: str) -> np.ndarray:
-    """Return the vector that `array_to` wrote."""
+    """Return the vector that `array_to` was given."""
     parts = checked_keys(data, {"dtype", "values"}, name)
     dtype, values = parts["dtype"], parts["values"]
     scalars = isinstance(values, list) and not any(
         isinstance(value, list | dict | None) for value in values
     )
     if not scalars or not isinstance(dtype, str) or not _writable(dtype):
-        raise ModelFileError(f"{name} must be a vector of numbers or text.")
-    # wide text is padded, so that its size must be known beforehand
+        raise ModelFileError(f"{name} must be a vector of numbers or strings.")
+    # wide strings are padded, so check the size first
     if np.dtype(dtype).itemsize * len(values) > 64 * LONGEST:
         raise ModelFileError(f"{name} is too long.")
     with rejected_as(name), np.errstate(all="ignore"):
         array = np.array(values, dtype=dtype)
-        # what numpy had to round, cut or convert was not written by this library
+        # this library writes no value that NumPy rounds, truncates or converts
         if canonical(array.tolist()) != canonical(values):
             raise ModelFileError(f"{name} does not hold what its dtype says.")
     return array
@@ -213,7 +213,7 @@ def _table(parts: dict[str, Any], name: str) -> np.ndarray:
     columns = parts.pop("columns")
     flat = array_from(parts, name)
     if type(columns) is not int or columns < 1 or len(flat) % columns:
-        raise ModelFileError(f"{name} must have as many entries in each of its rows.")
+        raise ModelFileError(f"{name} must have rows of equal length.")
     return flat.reshape(-1, columns)
 
 
@@ -222,7 +222,7 @@ def _writable(dtype: str) -> bool:
         return True
     width = dtype.removeprefix("<U")
     digits = width.isascii() and width.isdigit() and len(width) <= 4
-    return dtype.startswith("<U") and digits and 0 < int(width) <= WIDEST_TEXT
+    return dtype.startswith("<U") and digits and 0 < int(width) <= WIDEST_STRING
 
 
 def _items(parts: dict[str, Any], name: str) -> list[Any]:
@@ -243,7 +243,7 @@ def _mapping(parts: dict[str, Any], name: str) -> dict[Any, Any]:
 
 def _range(parts: dict[str, Any], name: str) -> range:
     if any(isinstance(end, bool) for end in parts.values()):
-        raise ModelFileError(f"{name} must have whole numbers as ends.")
+        raise ModelFileError(f"{name} must have integers as ends.")
     return range(parts["start"], parts["stop"], parts["step"])
 
 
