@@ -4,13 +4,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tacit.convex import Huber, Softmax
 from tacit.privacy import Budget, Neighbors
 
-__all__ = ["DataPair", "adversarial_pairs", "budgets", "neighboring_data", "targets"]
+__all__ = [
+    "DataPair",
+    "adversarial_pairs",
+    "budgets",
+    "each_relation",
+    "neighboring_data",
+    "targets",
+]
+
+each_relation = pytest.mark.parametrize("neighbors", Neighbors, ids=lambda r: r.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,6 @@ from tacit.recommend.solvers.item_means import ItemMeans
 from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 
 REPLACED, ADDED = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-each_relation = pytest.mark.parametrize("neighbors", Neighbors, ids=lambda r: r.name)
 
 
 def walk(**given):

@@ -6,12 +6,13 @@ import pytest
 from tests.audits.verdict import assert_refutes_the_control
 from tests.cases import Cases
 from tests.stat import P_FAIL
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.audit import audit, worst_case_pair
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
-from tacit.privacy import Budget, Neighbors
+from tacit.privacy import Budget
 from tacit.solvers._base import Problem
 from tacit.solvers.ada_ssp import AdaSSP
 
@@ -50,6 +51,6 @@ def test_half_the_noise_is_caught_quickly(seed):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 def test_claim_survives_and_half_the_noise_is_caught(neighbors, seed):
     check(Budget(4.0, 1e-3, neighbors), 3000, seed)

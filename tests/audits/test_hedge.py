@@ -7,6 +7,7 @@ import pytest
 from tests.audits.verdict import assert_refutes_the_control
 from tests.cases import Cases
 from tests.stat import P_FAIL
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.audit import audit
@@ -76,7 +77,7 @@ def test_a_third_of_the_noise_is_caught_quickly(seed):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_draws_survive_and_half_the_noise_does_not(neighbors, seed):
     # many draws are nearly a Gaussian mechanism; under addition the odds of this pair
     # move by all of the range, as they do under replacement
@@ -86,7 +87,7 @@ def test_draws_survive_and_half_the_noise_does_not(neighbors, seed):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_weights_survive_and_half_the_noise_does_not(neighbors, seed):
     budget = Budget(4.0, 1e-3, neighbors)
     check("Hedge, weights", "weights", budget, 8, 1500, seed)

@@ -8,6 +8,7 @@ import pytest
 from tests.audits.verdict import assert_refutes_the_control
 from tests.cases import Cases
 from tests.stat import P_FAIL
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording
@@ -127,7 +128,7 @@ def test_half_the_noise_is_caught_quickly(seed):
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 def test_claim_survives_and_half_the_noise_is_caught(method, neighbors, seed):
     check(method, Budget(4.0, 1e-3, neighbors), 3000, seed)
 

@@ -9,6 +9,7 @@ from tests.audits.verdict import assert_refutes_the_control, event_bound
 from tests.audits.verdict import check as check_parts
 from tests.cases import Cases
 from tests.stat import P_FAIL
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.audit import audit
@@ -36,7 +37,7 @@ SHARED_CASES = Cases(
     audits="BlockVote ProposeTestRelease StableValue SubsampleVote TukeyRegression"
 )
 
-relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+
 DELTA = 0.01
 
 
@@ -103,7 +104,7 @@ def is_marked(X, y):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@relations
+@each_relation
 @pytest.mark.parametrize("kind", ["blocks", "subsamples"])
 def test_what_a_neighbor_lacks_is_told_with_probability_delta(kind, neighbors, seed):
     marked = np.r_[1.0, np.zeros(5)][:, None]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.convex import Huber, HuberizedHinge, Logistic, Objective, Softmax, Squared
@@ -46,7 +47,7 @@ def test_sums_are_the_hessian_and_the_squared_gradients(loss):
     np.testing.assert_allclose(G, sum(np.outer(g, g) for g in each), atol=1e-12)
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_no_row_moves_the_matrices_by_more_than_declared(loss, neighbors):
     rng = as_generator(1)

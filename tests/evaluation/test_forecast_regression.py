@@ -5,12 +5,13 @@ from math import log, sqrt
 import numpy as np
 import pytest
 from scipy import stats
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.evaluation import noise_at, regression_risk, rows_for_risk
-from tacit.privacy import Budget, GaussianNoise, Neighbors
+from tacit.privacy import Budget, GaussianNoise
 from tacit.solvers import AdaptiveRidge, AdaSSP, Problem, QuadraticPerturbation
 
 SOLVERS = {
@@ -101,7 +102,7 @@ def test_rows_for_a_risk_take_every_fact_of_the_risk():
     assert more != rows_for_risk(0.01, 3, decay=0.0, **facts)
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 def test_noise_at_a_budget_is_the_least_that_keeps_it(neighbors):
     name = neighbors.value
     for epsilon, delta in ((0.1, 1e-6), (1.0, 1e-5), (20.0, 1e-3)):

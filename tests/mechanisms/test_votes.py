@@ -13,6 +13,7 @@ from tests.stat import (
     assert_follows,
     assert_probability,
 )
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
@@ -94,7 +95,7 @@ def test_answers_come_with_votes_where_the_mechanism_says_so(name):
 
 @every
 @kinds
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 def test_a_plan_fits_its_budget_and_is_a_frozen_value(name, noise, neighbors):
     for epsilon in (0.01, 2.0, 1000.0):
         budget = Budget(epsilon, 1e-5, neighbors)

@@ -6,6 +6,7 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
+from tests.strategies import each_relation
 
 from tacit.exceptions import PlanError
 from tacit.privacy import (
@@ -41,7 +42,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
-@pytest.mark.parametrize("neighbors", Neighbors)
+@each_relation
 def test_the_least_noise_that_fits(family, epsilon, neighbors):
     budget = Budget(epsilon, 1e-7, neighbors)
     noise = calibrate(FAMILIES[family], budget)

@@ -5,12 +5,13 @@ from math import sqrt
 import numpy as np
 import pytest
 from tests.recommend.doubles import some_ratings
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
+from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.recommend.items.linear import LinearItems
 from tacit.recommend.ratings import table as used
 from tacit.recommend.ratings.table import RatingFacts, Ratings, kept
@@ -74,7 +75,7 @@ def user_mean_rmse(ratings, test_set):
     return sqrt(float(np.mean((means[users] - values) ** 2)))
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 @pytest.mark.parametrize("n_iter", [None, 0, 1, 4])
 def test_all_releases_together_cost_the_budget_exactly(neighbors, n_iter):
     facts = RatingFacts(100, LOW, HIGH, 25_000, 100)
@@ -92,7 +93,7 @@ def spent(event):
     return sum(map(spent, event.events))
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_means_instead_of_rounds_cost_no_more_than_these(neighbors):
     facts = RatingFacts(100, LOW, HIGH, 500_000, 100)
     plan = PrivateALS().plan(facts, budget(1.0, neighbors))
@@ -149,7 +150,7 @@ def sparse_set(n_users, n_items, rng, *, tastes=0.0, each=30):
     return ratings, (np.repeat(np.arange(n_users), 3), *test_set)
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 @pytest.mark.parametrize("epsilon", [1.0, 5.0, 10.0])
 def test_nothing_is_lost_where_there_is_nothing_but_offsets(epsilon, neighbors, seed):
     # the same noise would be best to compare by; over six runs the standard deviation
@@ -204,7 +205,7 @@ def test_next_to_no_noise_is_as_good_as_knowing_the_tastes(seed):
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_noise_leaves_levels_of_users(epsilon, neighbors, seed):
     rng = as_generator(seed)
     ratings, test_set = low_rank(800, 200, rng)
@@ -354,7 +355,7 @@ def row(items, values, n_items):
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 1000.0])
 @pytest.mark.parametrize("n_iter", [None, 3])
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_strange_tables_give_finite_sides_without_a_warning(epsilon, n_iter, neighbors):
     tables = (
         row([], [], 3),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.recommend.doubles import some_ratings
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.privacy import GaussianNoise, Neighbors
@@ -51,7 +52,7 @@ def test_gains_are_differences_of_errors_without_the_rating(seed):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_the_sensitivity_is_that_of_two_clipped_users(neighbors):
     gains = CandidateGains(3.0, neighbors)
     assert gains.event == GaussianNoise(3.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.recommend.doubles import some_ratings
 from tests.recommend.spectral import farthest, low_rank, rows_to_try, signs, silence
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording, replaying
@@ -40,7 +41,7 @@ def parts_of(neighbors, seed, n=40):
     return parts, [release.sensitivity for release in released]
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_no_user_moves_covariance_or_weights_further_than_declared(neighbors, seed):
     parts, declared = parts_of(neighbors, seed)
     replaced = neighbors is Neighbors.REPLACE_ONE

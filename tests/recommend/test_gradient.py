@@ -14,6 +14,7 @@ from tests.recommend.spectral import (
     rows_to_try,
     silence,
 )
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording, replaying
@@ -150,7 +151,7 @@ def replayed_parts(neighbors, solver, seed):
     return parts, [release.sensitivity for release in tape.releases]
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_no_user_moves_a_sum_further_than_declared(neighbors, seed):
     solver = ProjectedGradientCompletion(n_iter=3, row_norm=0.5, nuclear_norm=1e3)
     parts, declared = replayed_parts(neighbors, solver, seed)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from tests.strategies import adversarial_pairs, budgets, neighboring_data
+from tests.refusal import raises_one_line
+from tests.solvers.running import assert_seed_decides, assert_tight, coefficients
+from tests.strategies import adversarial_pairs, budgets, each_relation, neighboring_data
 
 from tacit._random import as_generator
 from tacit._release import recording
@@ -30,9 +32,7 @@ from tacit.solvers._least_squares.adaptive_views import (
 BUDGET = Budget(1.0, 1e-5)
 TIMES = ("steps", "never", "once", "twice")
 
-each_relation = pytest.mark.parametrize(
-    "neighbors", list(Neighbors), ids=lambda r: r.name
-)
+
 each_kind = pytest.mark.parametrize("moments", TIMES)
 with_or_without = pytest.mark.parametrize("constant", [0.25, None])
 
@@ -66,9 +66,8 @@ def test_planned_event_fits_and_wastes_nothing(moments, neighbors, constant):
     solver, problem = AdaptiveMoments(moments), problem_of(constant=constant)
     plan = solver.plan(problem, budget)
     assert sum(plan.fractions) == pytest.approx(1.0)
-    assert plan.event.curve(neighbors).fits(budget)
     less = replace(plan, multiplier=0.99 * plan.multiplier)
-    assert not less.event.curve(neighbors).fits(budget)
+    assert_tight(plan, budget, less)
     assert is_dataclass(plan)
     assert plan == solver.plan(problem, budget)
     assert not any(isinstance(value, Budget) for value in vars(plan).values())
@@ -96,9 +95,8 @@ def test_any_budget_is_kept(neighbors, data):
     ids=["loss", "linf", "set", "pure", "wide"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, delta, cure):
-    with pytest.raises(PlanError, match=cure) as rejection:
+    with raises_one_line(PlanError, match=cure):
         AdaptiveMoments().plan(problem, Budget(1.0, delta))
-    assert "\n" not in str(rejection.value)
 
 
 def test_unknown_moments_are_refused():
@@ -126,14 +124,7 @@ def test_same_seed_same_bits_and_another_seed_other_bits(moments, constant, seed
     problem, (X, y) = problem_of(400, 3, constant=constant), sample(seed)
     solver = AdaptiveMoments(moments)
     plan, rows = solver.plan(problem, BUDGET), rows_of(problem, X, y)
-    first, again, other = (
-        solver.run(plan, rows, as_generator(s)).coefficients
-        for s in (seed, seed, seed + 1)
-    )
-    assert first.shape == (problem.n_features, 1)
-    assert np.isfinite(first).all()
-    np.testing.assert_array_equal(first, again)
-    assert not np.any(first == other)
+    assert_seed_decides(solver, plan, rows, seed)
 
 
 @each_kind
@@ -143,7 +134,7 @@ def test_sparse_rows_give_what_dense_rows_give(moments, seed):
     solver = AdaptiveMoments(moments)
     plan = solver.plan(problem, BUDGET)
     dense, thin = (
-        solver.run(plan, rows_of(problem, Z, y), as_generator(seed)).coefficients
+        coefficients(solver, plan, rows_of(problem, Z, y), seed)
         for Z in (X, sparse.csr_array(X))
     )
     np.testing.assert_allclose(thin, dense, rtol=1e-9, atol=1e-12)
@@ -162,7 +153,7 @@ def test_tends_to_the_ridge_solution(neighbors, constant, ridge, seed):
     solver, gaps = AdaptiveMoments("twice"), []
     for epsilon in (1.0, 1e2, 1e8):
         plan = solver.plan(problem, Budget(epsilon, 1e-5, neighbors))
-        W = solver.run(plan, rows_of(problem, X, y), as_generator(seed)).coefficients
+        W = coefficients(solver, plan, rows_of(problem, X, y), seed)
         gaps.append(np.sqrt(np.mean((Z @ (W[:, 0] - exact)) ** 2)) / y.std())
     assert gaps[0] > gaps[2]
     assert gaps[2] <= 0.01
@@ -260,9 +251,7 @@ def test_no_rows_at_all_are_fitted_too():
 def replayed(plan, pair, judge=assert_replays):
     solver = AdaptiveMoments()
     sides = [(rows_of(plan.problem, *data),) for data in pair]
-    return judge(
-        lambda rows: solver.run(plan, rows, as_generator(0)).coefficients, *sides
-    )
+    return judge(lambda rows: coefficients(solver, plan, rows, 0), *sides)
 
 
 @each_relation

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import special
 from tests.solvers.densities import excess
+from tests.solvers.running import coefficients
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording
@@ -22,10 +24,6 @@ from tacit.solvers._least_squares.quadratic import (
 from tacit.solvers.adaptive_ridge import EIGEN_UNITS, determinant_offset
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-
-each_relation = pytest.mark.parametrize(
-    "neighbors", list(Neighbors), ids=lambda r: r.name
-)
 
 
 def problem_of(n=40, p=2, radius=1.0, **more):
@@ -277,19 +275,17 @@ def test_directions_with_rows_enough_get_no_ridge(seed):
     best = np.linalg.solve(second, first)
     floor = 0.9 * np.linalg.eigvalsh(second)[0]
     solver = AdaptiveRidge(ridge=floor)
-    W = solver.run(
-        solver.plan(problem, Budget(1e7, 1e-5)), rows, as_generator(seed)
-    ).coefficients
+    W = coefficients(solver, solver.plan(problem, Budget(1e7, 1e-5)), rows, seed)
     np.testing.assert_allclose(W[:, 0], best, rtol=0, atol=1e-4)
     # the plain ridge of the same size is off by what it shrinks
     plain = QuadraticPerturbation(ridge=floor)
     plan = plain.plan(problem, Budget(1e7, 1e-5))
-    away = plain.run(plan, rows, as_generator(seed)).coefficients[:, 0] - best
+    away = coefficients(plain, plan, rows, seed)[:, 0] - best
     assert np.abs(away).max() > 0.01
     # and so is the lift once it is above the least eigenvalue
     high = AdaptiveRidge(ridge=2 * floor)
     plan = high.plan(problem, Budget(1e7, 1e-5))
-    away = high.run(plan, rows, as_generator(seed)).coefficients[:, 0] - best
+    away = coefficients(high, plan, rows, seed)[:, 0] - best
     assert np.abs(away).max() > 0.01
 
 
@@ -303,9 +299,7 @@ def test_tends_to_least_squares_in_the_ball(seed):
         w = w - (second @ w - first) / np.linalg.norm(second, 2)
         w = w / max(1.0, np.linalg.norm(w) / 0.5)
     solver = AdaptiveRidge(ridge=20.0)
-    W = solver.run(
-        solver.plan(problem, Budget(1e7, 1e-5)), rows, as_generator(seed)
-    ).coefficients
+    W = coefficients(solver, solver.plan(problem, Budget(1e7, 1e-5)), rows, seed)
     assert np.linalg.norm(W) <= 0.5 * (1 + 1e-12)
     np.testing.assert_allclose(W[:, 0], w, rtol=0, atol=1e-4)
 

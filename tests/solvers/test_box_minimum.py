@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.solvers.running import coefficients
 from tests.solvers.test_quadratic_perturbation import problem_of, rows_of
 
 import tacit.solvers._least_squares.quadratic as quadratics
@@ -137,9 +138,7 @@ def test_sizes_that_are_planned_are_solved(kind, size, seed):
         plan = kind().plan(problem, Budget(1.0, 1e-5))
         rows = rows_of(problem, size * X, target * y)
         with np.errstate(all="raise", under="ignore"):
-            assert np.isfinite(
-                kind().run(plan, rows, as_generator(seed)).coefficients
-            ).all()
+            assert np.isfinite(coefficients(kind(), plan, rows, seed)).all()
 
 
 @pytest.mark.parametrize("kind", [QuadraticPerturbation, AdaptiveRidge])

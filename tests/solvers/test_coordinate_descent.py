@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from tests.strategies import budgets
+from tests.refusal import raises_one_line
+from tests.solvers.running import assert_seed_decides, assert_tight, coefficients
+from tests.strategies import budgets, each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording
@@ -47,9 +49,7 @@ PENALTIES = [Free(), L1(2.0), ElasticNet(2.0, 5.0), Box(-0.3, 0.4)]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 each_order = pytest.mark.parametrize("order", ["permuted", "uniform", "cyclic"])
-each_relation = pytest.mark.parametrize(
-    "neighbors", list(Neighbors), ids=lambda r: r.name
-)
+
 layouts = pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
 
 
@@ -91,8 +91,7 @@ def test_planned_event_fits_and_wastes_nothing(loss, neighbors, smoothness):
     budget = Budget(1.0, 1e-5, neighbors)
     solver = CoordinateDescent(smoothness=smoothness)
     plan = solver.plan(problem_of(loss), budget)
-    assert plan.event.curve(neighbors).fits(budget)
-    assert not less_noise(plan, 0.99).event.curve(neighbors).fits(budget)
+    assert_tight(plan, budget, less_noise(plan, 0.99))
     assert plan == solver.plan(problem_of(loss), budget)
 
 
@@ -212,9 +211,8 @@ def test_published_noise_keeps_one_and_not_a_hundred(neighbors, smoothness):
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, budget, cure):
-    with pytest.raises(PlanError, match=cure) as rejection:
+    with raises_one_line(PlanError, match=cure):
         CoordinateDescent().plan(problem, budget)
-    assert "\n" not in str(rejection.value)
 
 
 class Rough(Logistic):
@@ -347,7 +345,7 @@ def test_a_huge_budget_leads_to_the_minimum_without_privacy(loss, layout, seed):
         solver = CoordinateDescent(n_passes, step=0.5, clip=5.0)
         problem = problem_of(loss, 2000, ridge=5.0)
         plan = solver.plan(problem, Budget(1e9, 1e-5))
-        W = solver.run(plan, rows, as_generator(seed)).coefficients
+        W = coefficients(solver, plan, rows, seed)
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
     # noise of one part in sixteen of a clip is the least that integers have
@@ -360,7 +358,7 @@ def test_a_penalty_makes_zeros(seed):
     solver = CoordinateDescent(20, step=1.0, clip=1.0)
     problem = problem_of(Squared(), 4000, 6, L1(60.0))
     plan = solver.plan(problem, Budget(20.0, 1e-6))
-    W = solver.run(plan, bounded_rows(X, y, BOUNDS), as_generator(seed)).coefficients
+    W = coefficients(solver, plan, bounded_rows(X, y, BOUNDS), seed)
     assert np.flatnonzero(W).tolist() == [0, 1]
 
 
@@ -376,9 +374,7 @@ def test_predictions_do_not_depend_on_the_scale_of_a_column(loss, average, seed)
         solver = CoordinateDescent(5, smoothness=roots * scales, average=average)
         plan = solver.plan(problem_of(loss), BUDGET)
         rows = bounded_rows(X * scales, y, BOUNDS)
-        found.append(
-            solver.run(plan, rows, as_generator(seed)).coefficients[:, 0] * scales
-        )
+        found.append(coefficients(solver, plan, rows, seed)[:, 0] * scales)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
 
 
@@ -388,15 +384,7 @@ def test_same_seed_same_bits_and_another_seed_other_bits(loss, layout, seed):
     solver = CoordinateDescent(4, smoothness="private")
     plan = solver.plan(problem_of(loss), BUDGET)
     rows = rows_of(loss, seed, layout)
-    first, again, other = (
-        solver.run(plan, rows, as_generator(s)).coefficients
-        for s in (seed, seed, seed + 1)
-    )
-    assert first.shape == (4, 1)
-    assert first.dtype == np.float64
-    assert np.isfinite(first).all()
-    np.testing.assert_array_equal(first, again)
-    assert not np.any(first == other)
+    assert_seed_decides(solver, plan, rows, seed)
 
 
 @each_loss
@@ -405,7 +393,7 @@ def test_sparse_rows_give_what_dense_rows_give(loss, smoothness, seed):
     solver = CoordinateDescent(8, smoothness=smoothness, n_restarts=2)
     plan = solver.plan(problem_of(loss, ridge=1.0), BUDGET)
     dense, thin = (
-        solver.run(plan, rows_of(loss, seed, layout), as_generator(seed)).coefficients
+        coefficients(solver, plan, rows_of(loss, seed, layout), seed)
         for layout in (np.asarray, sparse.csr_array)
     )
     np.testing.assert_allclose(thin, dense, rtol=0, atol=1e-6)
@@ -421,7 +409,7 @@ def test_no_rows_or_one_row_are_rows(loss, layout, n, seed):
             solver = CoordinateDescent(smoothness="private", **settings_)
             plan = solver.plan(problem_of(loss, n_rows=1), budget)
             rows = ArrayRows(layout(X), y)
-            W = solver.run(plan, rows, as_generator(seed)).coefficients
+            W = coefficients(solver, plan, rows, seed)
             assert np.isfinite(W).all()
 
 
@@ -431,7 +419,7 @@ def test_steps_that_overshoot_end_in_numbers(loss, seed):
         2000, step=1e9, clip=1e9, smoothness=[1e-90, 1e-20, 1.0, 1e90]
     )
     plan = solver.plan(problem_of(loss), Budget(1e12, 1e-5))
-    W = solver.run(plan, rows_of(loss, seed), as_generator(seed)).coefficients
+    W = coefficients(solver, plan, rows_of(loss, seed), seed)
     assert np.isfinite(W).all()
 
 

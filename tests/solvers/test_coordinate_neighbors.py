@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solvers.running import coefficients, replayed
 from tests.solvers.test_coordinate_descent import (
     BUDGET,
     LOSSES,
@@ -16,28 +16,12 @@ from tests.solvers.test_coordinate_descent import (
 )
 from tests.strategies import adversarial_pairs, neighboring_data
 
-from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.convex import Huber, Logistic, Squared
-from tacit.data import bounded_rows
 from tacit.data.rows import ArrayRows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import CoordinateDescent
 from tacit.solvers.coordinate_descent import CoordinatePasses
-
-
-def assert_replayed(
-    solver, plan, pair, judge=assert_replays, seed=0, layout=np.asarray
-):
-    first, second = (
-        (bounded_rows(layout(X), y, plan.problem.bounds),)
-        for X, y in (pair.first, pair.second)
-    )
-    return judge(
-        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
-        first,
-        second,
-    )
 
 
 @each_loss
@@ -47,7 +31,7 @@ def test_neighbors_stay_within_the_declared_sensitivity(loss, neighbors, epsilon
     solver = CoordinateDescent(3, smoothness="private", step=1.0)
     plan = solver.plan(problem_of(loss, 5, 2), Budget(epsilon, 1e-3, neighbors))
     for pair in adversarial_pairs(loss, neighbors):
-        report = assert_replayed(solver, plan, pair, seed=seed)
+        report = replayed(solver, plan, pair, seed=seed)
         assert [entry.label for entry in report.entries] == [
             "DiscreteGaussian",
             "CoordinateSums",
@@ -70,7 +54,7 @@ def test_any_neighbors_stay_within_the_declared_sensitivity(neighbors, layout, d
     )
     plan = solver.plan(problem_of(loss, 6, 2), Budget(2.0, 1e-3, neighbors))
     pair = data.draw(neighboring_data(loss, neighbors))
-    assert_replayed(solver, plan, pair, layout=layout)
+    replayed(solver, plan, pair, layout=layout)
 
 
 @each_relation
@@ -79,12 +63,12 @@ def test_half_the_sensitivity_is_reported(neighbors, loss, seed):
     solver = CoordinateDescent(3, clip=0.5, smoothness="public", step=1e-6)
     plan = solver.plan(problem_of(loss, 5, 2), Budget(50.0, 1e-3, neighbors))
     pairs = list(adversarial_pairs(loss, neighbors))
-    assert all(assert_replayed(solver, plan, pair, replay).ok for pair in pairs)
+    assert all(replayed(solver, plan, pair, replay).ok for pair in pairs)
     broken = replace(plan, sensitivity=plan.sensitivity / 2)
     found = [
         sentence
         for pair in pairs
-        for sentence in assert_replayed(solver, broken, pair, replay).violations
+        for sentence in replayed(solver, broken, pair, replay).violations
     ]
     # twice as many units, of which twice as many move
     assert plan.mechanism.units <= broken.mechanism.units / 2 + 1
@@ -95,13 +79,13 @@ def test_weights_that_read_the_rows_are_reported(monkeypatch):
     solver = CoordinateDescent(3, smoothness="public")
     plan = solver.plan(problem_of(Logistic(), 5, 2), BUDGET)
     pair = next(iter(adversarial_pairs(Logistic(), Neighbors.REPLACE_ONE)))
-    assert assert_replayed(solver, plan, pair, replay).ok
+    assert replayed(solver, plan, pair, replay).ok
 
     def peeking(update_all, released):
         return update_all.sums(released)[-2:] * 1e-9
 
     monkeypatch.setattr(CoordinatePasses, "weights", peeking)
-    assert not assert_replayed(solver, plan, pair, replay).ok
+    assert not replayed(solver, plan, pair, replay).ok
 
 
 @each_relation
@@ -113,7 +97,7 @@ def test_rows_beyond_the_bounds_move_no_sum_further(neighbors):
     for pair in adversarial_pairs(Huber(), neighbors, x_norm=1e6):
         first, second = (ArrayRows(*side) for side in (pair.first, pair.second))
         assert_replays(
-            lambda rows: solver.run(plan, rows, as_generator(0)).coefficients,
+            lambda rows: coefficients(solver, plan, rows, 0),
             (first,),
             (second,),
         )

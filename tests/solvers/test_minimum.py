@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.solvers.running import coefficients
 
 from tacit._random import as_generator
 from tacit.convex import (
@@ -49,13 +50,9 @@ def test_weights_that_one_row_makes_enormous_are_kept_in_a_public_ball(penalty):
     plan = solver.plan(problem, BUDGET)
     assert plan.reach == LARGEST_MARGIN
     X, y = np.zeros((n, p)), np.zeros(n)
-    low_noise = solver.run(
-        plan, bounded_rows(X, y, problem.bounds), as_generator(0)
-    ).coefficients
+    low_noise = coefficients(solver, plan, bounded_rows(X, y, problem.bounds), 0)
     X[0, 0], y[0] = 1.0, 1e6
-    loud = solver.run(
-        plan, bounded_rows(X, y, problem.bounds), as_generator(0)
-    ).coefficients
+    loud = coefficients(solver, plan, bounded_rows(X, y, problem.bounds), 0)
     # the same noise, so what differs is the minimum itself
     assert np.linalg.norm(loud - low_noise) <= plan.reach * (1 + 1e-6)
     assert np.linalg.norm(loud - low_noise) > 0.99 * plan.reach
@@ -79,7 +76,7 @@ def test_a_heavy_ridge_on_the_simplex_is_certified(x_norm, n_rows, seed):
     plan = AMP().plan(problem, Budget(0.01, 1e-6))
     X = x_norm * as_generator(seed).normal(size=(n_rows, 2))
     rows = bounded_rows(X, np.sign(X[:, 0]), problem.bounds)
-    W = AMP().run(plan, rows, as_generator(seed)).coefficients
+    W = coefficients(AMP(), plan, rows, seed)
     assert Simplex().contains(W)
 
 
@@ -94,7 +91,7 @@ def test_no_rows_at_all_are_like_one_row_less(solver):
     budget = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
     plan = solver.plan(problem, budget)
     empty = bounded_rows(np.zeros((0, 2)), np.zeros(0), bounds)
-    assert np.isfinite(solver.run(plan, empty, as_generator(0)).coefficients).all()
+    assert np.isfinite(coefficients(solver, plan, empty, 0)).all()
 
 
 @pytest.mark.parametrize("dense_size", [100, 2])
@@ -124,7 +121,7 @@ def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
                 y_range=(-1.0, 1.0),
                 regularizer=regularizer,
             )
-        assert np.isfinite(solver.run(plan, rows, as_generator(0)).coefficients).all()
+        assert np.isfinite(coefficients(solver, plan, rows, 0)).all()
 
 
 def test_sharp_bends_are_minimized(seed):

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.solvers.running import coefficients, exact_minimum
 from tests.solvers.test_contract import problem_of, sample
-from tests.strategies import adversarial_pairs
+from tests.strategies import adversarial_pairs, each_relation
 
-from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
-from tacit.convex import L1, Huber, Logistic, Objective, Softmax, minimize
+from tacit.convex import L1, Huber, Logistic, Softmax
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
-from tacit.privacy import Budget, GaussianNoise, Neighbors, Repeated
+from tacit.privacy import Budget, GaussianNoise, Repeated
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, Moments
 
@@ -34,7 +34,7 @@ def test_the_unit_of_the_features_does_not_matter(x_norm, seed):
         solver = PreconditionedGD(noise="float")
         plan = solver.plan(problem_of(Logistic(), 400, x_norm=unit), BUDGET)
         rows = bounded_rows(unit * X, y, RowBounds(unit))
-        fitted.append(unit * solver.run(plan, rows, as_generator(seed)).coefficients)
+        fitted.append(unit * coefficients(solver, plan, rows, seed))
     np.testing.assert_allclose(fitted[1], fitted[0], rtol=1e-6)
 
 
@@ -44,18 +44,12 @@ def test_tends_to_the_minimum_with_steps_and_budget(seed):
     X = np.column_stack([X[:, 0], 1e-2 * X[:, 1]])
     rows = bounded_rows(X, y, RowBounds())
     problem = problem_of(Logistic(), 300, ridge=0.1)
-    exact = minimize(
-        Objective(Logistic(), ridge=0.1),
-        rows,
-        tolerance=1e-9,
-        x_norm=1.0,
-        y_range=(-1.0, 1.0),
-    ).W
+    exact = exact_minimum(Logistic(), rows, 0.1)
     gaps = []
     for n_steps in (2, 20, 200):
         solver = PreconditionedGD(n_steps=n_steps, damping=1e-9)
         plan = solver.plan(problem, Budget(1e13, 1e-5))
-        W = solver.run(plan, rows, as_generator(seed)).coefficients
+        W = coefficients(solver, plan, rows, seed)
         gaps.append(np.linalg.norm(W - exact) / np.linalg.norm(exact))
     assert gaps[0] > 100 * gaps[1]
     assert max(gaps[1:]) <= 1e-4
@@ -72,7 +66,7 @@ def test_two_opposite_rows_reach_the_bound_on_the_moments():
 
 
 @pytest.mark.parametrize("loss", [Logistic(cap=0.5), Softmax(3), Huber()], ids=repr)
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 def test_neighbors_stay_within_both_sensitivities(loss, neighbors, seed):
     solver = PreconditionedGD(n_steps=3)
     budget = Budget(5.0, 1e-3, neighbors)
@@ -88,11 +82,11 @@ def test_neighbors_stay_within_both_sensitivities(loss, neighbors, seed):
             (bounded_rows(*data, RowBounds()),) for data in (pair.first, pair.second)
         ]
         report = assert_replays(
-            lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients, *sides
+            lambda rows: coefficients(solver, plan, rows, seed), *sides
         )
         assert len(report.entries) == 4
         caught |= not replay(
-            lambda rows: solver.run(halved, rows, as_generator(seed)).coefficients,
+            lambda rows: coefficients(solver, halved, rows, seed),
             *sides,
         ).ok
     assert caught

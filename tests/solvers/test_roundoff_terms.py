@@ -6,12 +6,13 @@ function under test: a term that is left out or halved leaves too little.
 
 import numpy as np
 import pytest
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.convex import L1Ball, Logistic, Softmax, Squared
 from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import RowBounds
-from tacit.privacy import Budget, Neighbors
+from tacit.privacy import Budget
 from tacit.solvers import (
     AMP,
     AdaptiveMoments,
@@ -26,7 +27,6 @@ from tacit.solvers._base import MOST_ROWS
 from tacit.solvers._gradients.descent import norm_clipped
 from tacit.solvers._gradients.row_clip import RowClippedGradient
 
-each_relation = pytest.mark.parametrize("neighbors", list(Neighbors))
 N_ROWS, P, X_NORM = 1000, 3, 2.0
 # Every row's term is rounded in each of its additions, and so are the terms of the
 # neighboring data set

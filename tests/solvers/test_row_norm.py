@@ -4,10 +4,11 @@ Most tests have rows of norm one, where a norm that is left out goes unnoticed.
 """
 
 import pytest
+from tests.strategies import each_relation
 
 from tacit.convex import L1Ball, Logistic, Softmax
 from tacit.data import RowBounds
-from tacit.privacy import Budget, Neighbors
+from tacit.privacy import Budget
 from tacit.solvers import AMP, NoisyGD, OutputPerturbation, Problem
 from tacit.solvers._gradients.descent import gradient_sensitivity
 from tacit.solvers._gradients.row_clip import sum_sensitivity
@@ -17,7 +18,7 @@ from tacit.solvers.permuted_sgd import PermutedSGD
 
 UNIT = 3.0
 BUDGET = Budget(1.0, 1e-6)
-each_relation = pytest.mark.parametrize("neighbors", Neighbors)
+
 each_loss = pytest.mark.parametrize("loss", [Logistic(), Softmax(4)], ids=repr)
 
 

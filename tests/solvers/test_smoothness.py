@@ -6,7 +6,9 @@ from math import sqrt
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from tests.solvers.running import assert_reported, coefficients
 from tests.stat import assert_detects, assert_follows
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording
@@ -27,10 +29,6 @@ from tacit.solvers._coordinates.rules import (
 )
 
 BUDGET = Budget(1.0, 1e-6)
-
-each_relation = pytest.mark.parametrize(
-    "neighbors", list(Neighbors), ids=lambda r: r.name
-)
 
 
 def problem_of(n_rows=1000, n_features=6, constant=None, x_norm=1.0):
@@ -224,8 +222,7 @@ def test_too_small_a_sensitivity_is_reported(neighbors):
     broken = HalfDeclared(4, 1.0, 2, (), 5.0)
     first, second = next(extreme_pairs(neighbors))
     assert replay(squares_of, (first, squares), (second, squares)).ok
-    found = replay(squares_of, (first, broken), (second, broken)).violations
-    assert any("over the declared sensitivity" in sentence for sentence in found)
+    assert_reported(replay(squares_of, (first, broken), (second, broken)))
 
 
 def test_columns_that_fill_a_hundredth_of_their_range_are_learned(seed):
@@ -239,7 +236,7 @@ def test_columns_that_fill_a_hundredth_of_their_range_are_learned(seed):
     for smoothness in ("private", "public"):
         solver = CoordinateDescent(20, step=1.0, smoothness=smoothness)
         plan = solver.plan(problem, Budget(8.0, 1e-6))
-        W = solver.run(plan, rows, as_generator(seed)).coefficients
+        W = coefficients(solver, plan, rows, seed)
         risk[smoothness] = Logistic().value(y, X @ W).mean()
     # zero weights have a risk of log 2
     assert risk["public"] > 0.68

@@ -6,6 +6,7 @@ from math import log, log2, sqrt
 import numpy as np
 import pytest
 from scipy.linalg import null_space
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
@@ -169,7 +170,7 @@ def test_a_state_that_was_written_goes_on_alike(method, rng):
 
 
 @every_method
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+@each_relation
 def test_a_replay_on_a_neighbor_releases_the_same(method, neighbors, rng):
     learner = planned(
         method, L1Ball(0.6), horizon=4, budget=Budget(1.0, 1e-6, neighbors)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.stat import assert_detects, assert_follows
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording, replaying
@@ -147,7 +148,7 @@ def moved(learner, loss, length=1.0, added=False):
     return far / tape.releases[0].sensitivity
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda n: n.name)
+@each_relation
 @pytest.mark.parametrize("loss", [*LOSSES, Softmax(4)], ids=repr)
 def test_a_row_moves_all_releases_by_no_more_than_the_sensitivity(loss, neighbors):
     terms = StreamTerms(7, 7)

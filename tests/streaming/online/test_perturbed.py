@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 from tests.stat import assert_detects, assert_follows
-from tests.strategies import budgets, targets
+from tests.strategies import budgets, each_relation, targets
 
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
@@ -38,9 +38,6 @@ each_learner = pytest.mark.parametrize(
     "learner", LEARNERS, ids=lambda learner: type(learner).__name__
 )
 each_schedule = pytest.mark.parametrize("schedule", POWERS)
-each_relation = pytest.mark.parametrize(
-    "neighbors", list(Neighbors), ids=lambda relation: relation.name
-)
 
 
 def problem_of(loss=None, n_features=2, **more):

@@ -5,6 +5,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.convex import (
@@ -155,7 +156,7 @@ def test_without_noise_it_minimizes_that_quadratic(loss):
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Softmax(4)], ids=repr)
-@pytest.mark.parametrize("neighbors", list(Neighbors))
+@each_relation
 def test_a_row_moves_the_moments_by_no_more_than_the_sensitivity(loss, neighbors):
     facts = problem(loss)
     budget = Budget(1.0, 1e-6, neighbors)
