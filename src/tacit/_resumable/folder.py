@@ -60,7 +60,7 @@ class LockedFolder(ABC):
         if ledger is not None and not isinstance(ledger, Ledger):
             raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
         self._model = model
-        # [durable:place] records are in one folder, also after a change of directory
+        # [durable:folder] records are in one folder, also after a change of directory
         self.folder = folder_path(folder)
         self.ledger = ledger
         self.identity: str | None = None
@@ -107,7 +107,7 @@ class LockedFolder(ABC):
         with exclusive_step(self):
             if self._lock is None:
                 return
-            # [durable:held] the model alone has no state to continue from
+            # [durable:closed] the model has no state to continue from
             if vars(self._model).get("_holder") is self:
                 for name in ("_holder", self._resumed):
                     vars(self._model).pop(name, None)
