@@ -89,7 +89,9 @@ def test_less_noise_is_refuted_in_one_run(relation, seed):
     options = {"neighbors": relation, "random_state": seed, **SURE}
     honest = audit_one_run(Sums(), **options)
     assert not honest.refuted
-    assert honest.verdict.startswith("Not refuted: Sums promises epsilon 1 at delta 0")
+    assert honest.verdict.startswith(
+        "Not refuted: Sums guarantees epsilon 1 at delta 0"
+    )
     assert "proves nothing" in honest.verdict
     nothing = audit_one_run(NoNoise(), **options)
     assert nothing.refuted

@@ -124,7 +124,9 @@ def test_half_the_noise_of_a_foreign_estimator_is_refuted(seed):
     model = HalfNoise(1.0, data_norm=3.0)
     found = audit_estimator(model, random_state=seed, **FOREIGN)
     assert found.refuted
-    assert found.verdict.startswith("Refuted: HalfNoise promises epsilon 1 at delta 0")
+    assert found.verdict.startswith(
+        "Refuted: HalfNoise guarantees epsilon 1 at delta 0"
+    )
     assert found.result.method == "clopper-pearson"
 
 

@@ -89,7 +89,7 @@ def test_without_coins_nothing_is_said_of_epsilon():
     assert abs(found.auc - 0.5) > 0.1
     assert found.epsilon_lower is None
     assert found.bound is None
-    assert "Nothing follows for epsilon" in found.verdict
+    assert "No bound on epsilon follows" in found.verdict
     assert found.to_dict()["bound"] is None
 
 

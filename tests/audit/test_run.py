@@ -117,7 +117,7 @@ def test_the_result_is_frozen_and_reads_as_a_sentence():
     [
         ({"n_runs": 3}, "n_runs must be"),
         ({"method": "guess"}, "method must be one of"),
-        ({"pair": PAIR + PAIR}, "pair must hold two"),
+        ({"pair": PAIR + PAIR}, "pair must be two"),
         ({"train": lambda data, seed: np.zeros(1 + seed % 2)}, "one shape"),
         ({"train": lambda data, seed: np.nan}, "finite"),
     ],

@@ -195,7 +195,7 @@ def test_an_outcome_that_does_not_follow_from_its_counts_is_rejected(
 def test_the_verdict_is_written_anew():
     shown = words(page({**REFUTED, "verdict": "Nothing to see."}))
     assert "Nothing to see" not in shown
-    assert "Refuted: LogisticRegression promises epsilon 1 at delta 1e-06" in shown
+    assert "Refuted: LogisticRegression guarantees epsilon 1 at delta 1e-06" in shown
     shown = words(page({**ATTACK, "verdict": "Nothing to see."}))
     assert "Nothing to see" not in shown
     assert "AUC 0.531 (0.510 to 0.552" in shown

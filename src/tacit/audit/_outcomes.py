@@ -1,4 +1,4 @@
-"""What fits let an observer see, as numbers that tell two data sets apart."""
+"""What an observer sees of a fit, as numbers that distinguish two data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacit.audit._state import leaves
 __all__ = ["Outcome", "failed", "observed", "steady_differences", "table"]
 
 Floats = NDArray[np.float64]
-# By its path: numbers where there are some, else a text
+# By path: numbers where there are some, else a string
 Outcome = dict[str, Floats | str]
 ERROR = "error"
 
@@ -52,7 +52,7 @@ def _numbers(leaf: Any) -> Floats | None:
 
 
 def steady_differences(first: list[Outcome], second: list[Outcome]) -> list[str]:
-    """Return the paths that say one thing on one side and another on the other."""
+    """Return the paths that are constant on each side and differ between them."""
     found = []
     for path in _paths(first, second):
         a, b = ({_exact(o.get(path)) for o in side} for side in (first, second))
@@ -64,8 +64,8 @@ def steady_differences(first: list[Outcome], second: list[Outcome]) -> list[str]
 def table(first: list[Outcome], second: list[Outcome]) -> tuple[Floats, Floats]:
     """Return a row of numbers for each outcome.
 
-    Columns are the numbers, and for each path whether it says what speaks most for one
-    side. What they mean is settled by the first halves alone, so that the other halves
+    Columns are the numbers, and for each path whether it has the value that speaks most
+    for one side. Columns are defined by the first halves only, so that the other halves
     may judge.
     """
     columns: list[tuple[Floats, Floats]] = []
@@ -73,7 +73,7 @@ def table(first: list[Outcome], second: list[Outcome]) -> tuple[Floats, Floats]:
         values = [[o.get(path) for o in side] for side in (first, second)]
         columns.append(_coordinates(*values))
         for key in (_exact, _finiteness):
-            columns.append(_telling(*([key(v) for v in side] for side in values)))
+            columns.append(_indicator(*([key(v) for v in side] for side in values)))
     a, b = (np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True))
     return a, b
 
@@ -87,14 +87,14 @@ def _exact(value: Floats | str | None) -> Hashable:
 
 
 def _finiteness(value: Floats | str | None) -> Hashable:
-    """Return shape and infinities of numbers, and which are none."""
+    """Return the infinities and NaN among numbers, or whether there are no numbers."""
     if not isinstance(value, np.ndarray):
         return value is None
     return np.where(np.isfinite(value), 0.0, value).tobytes()
 
 
-def _telling(first: Sequence[Hashable], second: Sequence[Hashable]) -> Any:
-    """Return where the value is the one whose counts differ most."""
+def _indicator(first: Sequence[Hashable], second: Sequence[Hashable]) -> Any:
+    """Return 1 where the value is the one whose counts differ most, else 0."""
     counts = Counter(first[: len(first) // 2])
     counts.subtract(second[: len(second) // 2])
     most = max(counts, key=lambda value: abs(counts[value]))
@@ -104,7 +104,7 @@ def _telling(first: Sequence[Hashable], second: Sequence[Hashable]) -> Any:
 
 
 def _coordinates(first: Sequence[Any], second: Sequence[Any]) -> Any:
-    """Return the numbers, with the mean in place of those that are missing."""
+    """Return the numbers, with the mean for those that are missing."""
     chosen = (*first[: len(first) // 2], *second[: len(second) // 2])
     sizes = Counter(v.size for v in chosen if isinstance(v, np.ndarray))
     size = sizes.most_common(1)[0][0] if sizes else 0
@@ -119,7 +119,7 @@ def _coordinates(first: Sequence[Any], second: Sequence[Any]) -> Any:
     known = np.ma.masked_invalid(rows(chosen))
     # in parts, as the sum of the largest numbers has no float
     middle = np.ma.filled((known / max(len(chosen), 1)).sum(axis=0), 0.0)
-    share = np.ma.filled(known.count(axis=0) / max(len(chosen), 1), 0.0)
-    middle = middle / np.where(share > 0, share, 1.0)
+    fraction = np.ma.filled(known.count(axis=0) / max(len(chosen), 1), 0.0)
+    middle = middle / np.where(fraction > 0, fraction, 1.0)
     a, b = (np.where(np.isnan(r), middle, r) for r in map(rows, (first, second)))
     return a, b

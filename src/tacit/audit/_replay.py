@@ -1,4 +1,4 @@
-"""Record a run, replay it on a neighbor, and say what else differs."""
+"""Record a run, replay it on a neighbor, and report what else differs."""
 
 import contextlib
 import io
@@ -48,7 +48,7 @@ class ReplayReport:
     entries
         The releases that both runs made.
     raised
-        The exception that ended the first run, as text; empty when it finished.
+        The exception that ended the first run; empty when it finished.
     """
 
     violations: tuple[str, ...]
@@ -99,18 +99,18 @@ def replay(
     Notes
     -----
     **Guarantee.** None against what is not in the log; what is reported is real.
-    With every mechanism output held fixed, a run that is private by composition
+    With every mechanism output fixed, a run that is private by composition
     depends on the data only through mechanism inputs that move by at most their
     declared sensitivity. So each of these is a leak: another sequence of releases,
-    shapes or sensitivities; another exception, warning, log line or printed text;
+    shapes or sensitivities; another exception, warning, log line or output;
     another bit in the result; an input that moves too far. Running time is not
     compared, nor what numba logs as it compiles, nor what is printed below Python.
     """
-    with recording() as tape:
+    with recording() as log:
         before = _observe(train, first)
-    with replaying(tape, redraw=redraw) as again:
+    with replaying(log, redraw=redraw) as again:
         after = _observe(train, second)
-    entries, violations = _compare_tapes(tape, again)
+    entries, violations = _compare_logs(log, again)
     violations += _compare_views(before, after, diverged=again.diverged)
     return ReplayReport(tuple(violations), tuple(entries), before.raised)
 
@@ -126,7 +126,7 @@ def assert_replays(
     """Raise AssertionError, with the sentences, unless `replay` finds nothing.
 
     A first run that raises or that makes fewer than ``min_releases`` releases fails
-    as well, since it would pass for want of anything to compare.
+    as well, since there is nothing to compare.
     """
     report = replay(train, first, second, redraw=redraw)
     problems = list(report.violations)
@@ -143,8 +143,8 @@ def assert_replays(
 
 
 @dataclass
-class _View:
-    """All that a run lets an observer see, beside its releases."""
+class _Observed:
+    """Everything an observer sees of a run, beside its releases."""
 
     result: dict[str, Any] = field(default_factory=dict)
     raised: str = ""
@@ -183,8 +183,8 @@ def _logs(lines: list[str]) -> Iterator[None]:
         logging.disable(disabled)
 
 
-def _observe(train: Callable[..., Any], arguments: Sequence[Any]) -> _View:
-    view = _View()
+def _observe(train: Callable[..., Any], arguments: Sequence[Any]) -> _Observed:
+    view = _Observed()
     stdout, stderr = io.StringIO(), io.StringIO()
     with (
         contextlib.redirect_stdout(stdout),
@@ -205,12 +205,12 @@ def _observe(train: Callable[..., Any], arguments: Sequence[Any]) -> _View:
     return view
 
 
-def _compare_tapes(
-    tape: ReleaseLog, again: ReleaseLog
+def _compare_logs(
+    log: ReleaseLog, again: ReleaseLog
 ) -> tuple[list[ReplayEntry], list[str]]:
     entries: list[ReplayEntry] = []
     violations: list[str] = []
-    for i, (a, b) in enumerate(zip(tape.releases, again.releases, strict=False), 1):
+    for i, (a, b) in enumerate(zip(log.releases, again.releases, strict=False), 1):
         if a.label != b.label:
             violations.append(
                 f"Release {i} is {a.label!r} in the first run and {b.label!r} in the "
@@ -227,7 +227,7 @@ def _compare_tapes(
         entries.append(entry)
         violations += _compare_release(f"Release {i} ({a.label!r})", a, b, entry.moved)
     if not violations or not again.diverged:
-        n_first, n_second = len(tape.releases), len(again.releases)
+        n_first, n_second = len(log.releases), len(again.releases)
         if n_first != n_second or again.diverged:
             count = f"at least {n_second}" if again.diverged else f"{n_second}"
             violations.append(
@@ -266,13 +266,13 @@ def _moved(a: Draw, b: Draw) -> float:
     return float(np.max(gap, initial=0))
 
 
-def _compare_views(before: _View, after: _View, *, diverged: bool) -> list[str]:
+def _compare_views(before: _Observed, after: _Observed, *, diverged: bool) -> list[str]:
     violations = []
     if before.raised != after.raised and not after.diverged:
         violations.append(
             f"The first run {_outcome(before)} and the second {_outcome(after)}."
         )
-    # a run that was cut short has no result and only part of its output
+    # a run that was interrupted has no result and only part of its output
     elif not (before.raised or diverged):
         paths = sorted(before.result.keys() | after.result.keys())
         violations += [
@@ -292,5 +292,5 @@ def _compare_views(before: _View, after: _View, *, diverged: bool) -> list[str]:
     return violations
 
 
-def _outcome(view: _View) -> str:
+def _outcome(view: _Observed) -> str:
     return f"raised {view.raised!r}" if view.raised else "finished"

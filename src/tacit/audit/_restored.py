@@ -1,4 +1,4 @@
-"""Audits from plain data: all that follows from the counts is computed again."""
+"""Audits restored from plain data, recomputed from their counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isclose, isfinite
 from typing import Any
 
-from tacit.audit._promises import GuaranteeAudit
+from tacit.audit._guarantee import GuaranteeAudit
 from tacit.audit.bounds import bound_of_counts, largest_bound
 from tacit.audit.canaries import OneRunAudit
 from tacit.audit.estimators import EstimatorAudit
@@ -36,9 +36,9 @@ def restored(data: Mapping[str, Any]) -> GuaranteeAudit:
 
     Notes
     -----
-    The bound, the largest possible bound and the outcome follow from the counts, the
-    method and the confidence. Stated ones that differ are an `AuditDisagrees`; what is
-    no such data at all is another ValueError, a KeyError or a TypeError.
+    The bound, the largest possible bound and the outcome are computed from the counts,
+    the method and the confidence. Stated values that differ raise `AuditDisagrees`;
+    data of another form raise another ValueError, a KeyError or a TypeError.
     """
     audit = _one_run(data) if "canaries" in data else _many_runs(data)
     _require_close(data, "epsilon_lower", audit.epsilon_lower)
@@ -68,15 +68,15 @@ def restored_membership(data: Mapping[str, Any]) -> MembershipAttack:
         str(data["score"]),
         range(members),  # type: ignore[arg-type]  # only their number is known
         range(others),  # type: ignore[arg-type]
-        _share(data["auc"], "auc"),
+        _rate(data["auc"], "auc"),
         _interval(data["auc_interval"], "auc_interval"),
         tuple(
             RateAt(
-                _share(rate["asked"], "asked"),
+                _rate(rate["asked"], "asked"),
                 0.0,  # a score of one row, which is not kept
-                _share(rate["false_positive_rate"], "false_positive_rate"),
+                _rate(rate["false_positive_rate"], "false_positive_rate"),
                 _interval(rate["false_positive_interval"], "false_positive_interval"),
-                _share(rate["true_positive_rate"], "true_positive_rate"),
+                _rate(rate["true_positive_rate"], "true_positive_rate"),
                 _interval(rate["true_positive_interval"], "true_positive_interval"),
             )
             for rate in data["rates"]
@@ -87,15 +87,15 @@ def restored_membership(data: Mapping[str, Any]) -> MembershipAttack:
     )
 
 
-def _share(value: Any, name: str) -> float:
-    share = _number({name: value}, name)
-    if not 0 <= share <= 1:
-        raise AuditDisagrees(f"states {name} {share:.3g}")
-    return share
+def _rate(value: Any, name: str) -> float:
+    rate = _number({name: value}, name)
+    if not 0 <= rate <= 1:
+        raise AuditDisagrees(f"states {name} {rate:.3g}")
+    return rate
 
 
 def _interval(given: Any, name: str) -> tuple[float, float]:
-    low, high = (_share(end, name) for end in given)
+    low, high = (_rate(end, name) for end in given)
     if low > high:
         raise AuditDisagrees(f"states {name} from {low:.3g} to {high:.3g}")
     return low, high
@@ -103,26 +103,18 @@ def _interval(given: Any, name: str) -> tuple[float, float]:
 
 def _many_runs(data: Mapping[str, Any]) -> EstimatorAudit:
     runs = _integer(data, "runs")
-    if not 4 <= runs <= MOST_RUNS:
-        raise AuditDisagrees(f"states {runs} runs")
-    trials, hits = ([*map(_counted, data[name])] for name in ("trials", "hits"))
-    judged = runs - runs // 2
-    if trials != [judged, judged]:
-        raise AuditDisagrees(f"states trials {trials}, and {judged} of its runs judge")
-    if len(hits) != 2 or not all(0 <= hit <= judged for hit in hits):
-        raise AuditDisagrees(f"states hits {hits} in {judged} trials")
-    refuses = _flag(data, "refuses_far_rows")
+    counts = _hits_and_trials(data, runs)
+    rejects = _flag(data, "refuses_far_rows")
     confidence = _fraction(data, "confidence")
     delta = _fraction(data["promise"], "delta")
     terms: dict[str, Any] = {
         "delta": delta,
         # split over two pairs: with a row at the bounds, and with one beyond
-        "confidence": 1 - (1 - confidence) / (1 if refuses else 2),
+        "confidence": 1 - (1 - confidence) / (1 if rejects else 2),
         "method": _method(data, MANY_RUNS, delta),
     }
     # earlier versions did not record which data set the event speaks for
     sides = [_flag(data, "favors_first")] if "favors_first" in data else [True, False]
-    counts = (hits[0], hits[1]), (trials[0], trials[1])
     bounds = {side: bound_of_counts(*counts, side, **terms) for side in sides}
     favored = max(bounds, key=lambda side: bounds[side])
     result = AuditResult(
@@ -142,8 +134,22 @@ def _many_runs(data: Mapping[str, Any]) -> EstimatorAudit:
         _integer(data, "rows"),
         _integer(data, "features"),
         tuple(map(str, data["leaks"])),
-        refuses,
+        rejects,
     )
+
+
+def _hits_and_trials(
+    data: Mapping[str, Any], runs: int
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    if not 4 <= runs <= MOST_RUNS:
+        raise AuditDisagrees(f"states {runs} runs")
+    trials, hits = ([*map(_counted, data[name])] for name in ("trials", "hits"))
+    judged = runs - runs // 2
+    if trials != [judged, judged]:
+        raise AuditDisagrees(f"states trials {trials}, and {judged} of its runs judge")
+    if len(hits) != 2 or not all(0 <= hit <= judged for hit in hits):
+        raise AuditDisagrees(f"states hits {hits} in {judged} trials")
+    return (hits[0], hits[1]), (judged, judged)
 
 
 def _one_run(data: Mapping[str, Any]) -> OneRunAudit:
@@ -188,7 +194,7 @@ def _guaranteed(data: Mapping[str, Any]) -> tuple[str, float, float, str]:
                 raise AuditDisagrees(f"states another {name} than it attacked")
     epsilon = _number(guarantee, "epsilon")
     if epsilon < 0:
-        raise AuditDisagrees(f"states a promise of epsilon {epsilon:.3g}")
+        raise AuditDisagrees(f"states a guarantee of epsilon {epsilon:.3g}")
     return (
         str(data["estimator"]),
         epsilon,
@@ -198,7 +204,7 @@ def _guaranteed(data: Mapping[str, Any]) -> tuple[str, float, float, str]:
 
 
 def _attacked(data: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
-    # without a word on it, that noise is Gaussian is unproved
+    # earlier versions did not record the claim; without it, it is unproved
     claims = _flag(data, "claims_gaussian") if "claims_gaussian" in data else False
     return claims, dict(data.get("attacked") or {})
 

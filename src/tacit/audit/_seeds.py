@@ -19,8 +19,8 @@ def sequence_of(random_state: AuditSeed) -> np.random.SeedSequence:
     """Return the sequence of a seed, or a fresh one for None."""
     if isinstance(random_state, np.random.SeedSequence):
         return random_state
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if random_state is None or (whole and random_state >= 0):
+    integer = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if random_state is None or (integer and random_state >= 0):
         return np.random.SeedSequence(random_state)
     raise ValueError(
         "random_state must be None, a non-negative integer or a SeedSequence, got "
@@ -35,7 +35,7 @@ def coins(sequence: np.random.SeedSequence, n: int) -> NDArray[np.int64]:
 
 
 def shuffled(sequence: np.random.SeedSequence, n: int) -> NDArray[np.intp]:
-    """Return the places from 0 to n - 1 in random order."""
+    """Return the indices from 0 to n - 1 in random order."""
     return np.argsort(sequence.generate_state(n, np.uint64))
 
 

@@ -1,4 +1,4 @@
-"""How strongly a model speaks for a row, alone and beside models of its kind."""
+"""Membership scores of rows, from one model or beside shadow models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["confidences", "likelihood_ratios", "losses", "margins"]
 
 Floats = NDArray[np.float64]
 
-# Below so many models of either kind, one spread is taken for all rows
+# With fewer models of either kind, all rows get the same variance
 FEW = 32
-MOST_ODDS = 700.0  # in logarithms, so that a probability of one is a number too
+MOST_LOG_ODDS = 700.0  # finite for a probability of one
 
 
 def losses(model: Any, X: Any, y: Any) -> Floats:
@@ -57,8 +57,8 @@ def confidences(model: Any, X: Any, y: Any) -> Floats:
     positions = _positions(model, y)[:, None]
     own = np.take_along_axis(logs, positions, axis=1)[:, 0]
     np.put_along_axis(logs, positions, -np.inf, axis=1)
-    odds = own - special.logsumexp(logs, axis=1)
-    return np.asarray(np.clip(odds, -MOST_ODDS, MOST_ODDS))
+    log_odds = own - special.logsumexp(logs, axis=1)
+    return np.asarray(np.clip(log_odds, -MOST_LOG_ODDS, MOST_LOG_ODDS))
 
 
 def _positions(model: Any, y: Any) -> NDArray[np.intp]:
@@ -96,8 +96,8 @@ def likelihood_ratios(
         for chosen, seed in zip(halves, seeds, strict=True)
     )
     seen, chosen = np.stack(found), np.stack(halves)
-    told = confidences(model, X, y)
-    inside, outside = (_log_density(told, seen, kind) for kind in (chosen, ~chosen))
+    own = confidences(model, X, y)
+    inside, outside = (_log_density(own, seen, kind) for kind in (chosen, ~chosen))
     return inside - outside
 
 
@@ -108,11 +108,11 @@ def _shadow(shadow: Any, X: Any, y: Any, chosen: NDArray[np.bool_], seed: int) -
     return confidences(model.fit(X[chosen], y[chosen]), X, y)
 
 
-def _log_density(told: Floats, seen: Floats, kind: NDArray[np.bool_]) -> Floats:
-    values = np.ma.masked_array(seen, ~kind)
-    mean = values.mean(axis=0).filled(0.0)
-    variance = values.var(axis=0).filled(0.0)
+def _log_density(values: Floats, seen: Floats, kind: NDArray[np.bool_]) -> Floats:
+    of_kind = np.ma.masked_array(seen, ~kind)
+    mean = of_kind.mean(axis=0).filled(0.0)
+    variance = of_kind.var(axis=0).filled(0.0)
     if len(seen) // 2 < FEW:
         variance = np.full(mean.shape, variance.mean())
     spread = np.sqrt(np.maximum(variance, 1e-12))
-    return np.asarray(stats.norm.logpdf(told, mean, spread))
+    return np.asarray(stats.norm.logpdf(values, mean, spread))

@@ -41,15 +41,15 @@ def leaves(value: Any, name: str = "result") -> dict[str, Any]:
     name
         Path of the value itself.
     """
-    return dict(_walk(value, name, frozenset()))
+    return dict(_parts(value, name, frozenset()))
 
 
-def _walk(value: Any, path: str, above: frozenset[int]) -> Iterator[tuple[str, Any]]:
+def _parts(value: Any, path: str, above: frozenset[int]) -> Iterator[tuple[str, Any]]:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, _OPAQUE) or id(value) in above:
         yield path, kind
         return
-    above = above | {id(value)}
+    above |= {id(value)}
     if isinstance(value, type):
         yield path, f"{value.__module__}.{value.__qualname__}"
     elif value is None or isinstance(value, str | bytes | bool | int | enum.Enum):
@@ -61,33 +61,34 @@ def _walk(value: Any, path: str, above: frozenset[int]) -> Iterator[tuple[str, A
         if array.dtype.hasobject:
             yield path, (kind, array.shape)
             for i, item in enumerate(array.ravel().tolist()):
-                yield from _walk(item, f"{path}[{i}]", above)
+                yield from _parts(item, f"{path}[{i}]", above)
         else:
             yield path, (kind, str(array.dtype), array.shape, _bits(array))
     elif isinstance(value, Mapping):
         # the order of the keys is as readable as the keys
         yield path, (kind, [repr(key) for key in value])
         for key, item in value.items():
-            yield from _walk(item, f"{path}[{key!r}]", above)
+            yield from _parts(item, f"{path}[{key!r}]", above)
     elif isinstance(value, list | tuple):
         yield path, (kind, len(value))
         for i, item in enumerate(value):
-            yield from _walk(item, f"{path}[{i}]", above)
+            yield from _parts(item, f"{path}[{i}]", above)
     elif isinstance(value, set | frozenset):
         yield path, (kind, sorted(map(repr, value)))
     else:
         names = _readable(value)
-        if not names:
-            yield path, (kind, _ADDRESS.sub("", repr(value)))
-            return
-        yield path, (kind, names)
+        yield path, (kind, names or _ADDRESS.sub("", repr(value)))
         for attribute in names:
-            # a property may reject, as scikit-learn's do for some settings
-            try:
-                item = getattr(value, attribute)
-            except Exception as error:
-                item = f"{type(error).__name__}: {error}"
-            yield from _walk(item, f"{path}.{attribute}", above)
+            item = _attribute(value, attribute)
+            yield from _parts(item, f"{path}.{attribute}", above)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """Return an attribute, or its error, as properties raise for some settings."""
+    try:
+        return getattr(value, name)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _readable(value: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an estimator says of itself: its bounds, its neighbors and its guarantee."""
+"""What an estimator states: its bounds, its neighbors and its guarantee."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = [
     "scale_of",
 ]
 
-# How estimators call the public bound on a row
+# Names that estimators have for the public bound on a row
 NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds")
 # Those that bound entries one by one
 BY_ENTRIES = ("x_max", "feature_bounds")
-# Share of a row that lies in other columns than its first
+# Fraction of a row that lies in other columns than its first
 LITTLE = 0.02
 
 
 def prepared(estimator: Any) -> Any:
-    """Return a copy in which all public bounds are set, or say what is missing."""
+    """Return a copy in which all public bounds are set, after checks."""
     if isinstance(estimator, type) or not all(
         hasattr(estimator, name) for name in ("fit", "get_params", "set_params")
     ):
@@ -110,12 +110,12 @@ def pair_of(
             for X, y in pair
         ]
     # something in every column, so that none can be released as it is
-    shares = np.where(np.arange(n_features) % 2 == 0, 1.0, -1.0)
+    weights = np.where(np.arange(n_features) % 2 == 0, 1.0, -1.0)
     if not (bounds_entries(given, norm) or reach > 1):
         # little besides the first one, so that the row keeps all norms up to the bound
-        shares *= LITTLE / (n_features - 1)
-        shares[0] = 1 - LITTLE - 1e-12
-    return Pair(*((center + half * reach * X[:, :1] * shares, y) for X, y in sides))
+        weights *= LITTLE / (n_features - 1)
+        weights[0] = 1 - LITTLE - 1e-12
+    return Pair(*((center + half * reach * X[:, :1] * weights, y) for X, y in sides))
 
 
 def scale_of(given: dict[str, Any], n_features: int) -> tuple[float, Any, Any]:
@@ -151,9 +151,9 @@ def _labels(given: dict[str, Any]) -> NDArray[Any]:
 
 
 def _targets(given: dict[str, Any]) -> tuple[float, float, float]:
-    """Return the range of targets, and the one at which rows of zeros tell nothing."""
+    """Return the range of targets, and the uninformative target of rows of zeros."""
     low, high = map(float, given.get("y_range", (-1.0, 1.0)))
-    # that which a model without weights gives
+    # the prediction of a model without weights
     free = bool(given.get("fit_intercept", "radius" not in given))
     middle = low + (high - low) / 2 if free else min(max(0.0, low), high)
     return low, middle, high
@@ -171,9 +171,9 @@ def guarantee_of(fitted: Any, delta: float | None) -> tuple[float, float, bool]:
     given = fitted.get_params(deep=False)
     report = getattr(fitted, "privacy_", None)
     if report is None:
-        told = given.get("delta")
-        found = float(told if told is not None else delta or 0.0)
-        return float(given["epsilon"]), found, False
+        own = given.get("delta")
+        delta = float(own if own is not None else delta or 0.0)
+        return float(given["epsilon"]), delta, False
     # through JSON, so that nothing is shared with what is judged
     data = json.loads(json.dumps(report.to_dict()))
     guarantee = data["promise"]

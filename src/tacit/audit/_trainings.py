@@ -42,7 +42,7 @@ def trained(
 ) -> list[list[Outcome]]:
     """Return the outcomes on each of the data sets, in order."""
     planned = sum(len(seeds) for _, seeds in work)
-    # by turns, so that what merely changes with time does not tell the sides apart
+    # alternating, so that changes over time do not distinguish the sides
     chunks = sorted(
         (
             (start, side, data, seeds[start : start + CHUNK])

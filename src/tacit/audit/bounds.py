@@ -39,7 +39,7 @@ class EpsilonBound:
     epsilon_lower
         With probability at least ``confidence``, epsilon at ``delta`` is no smaller.
     delta, confidence, method
-        As asked.
+        As given.
     threshold, above
         The event is ``score >= threshold`` when ``above``, else ``score <= threshold``.
     favors_first

@@ -1,4 +1,4 @@
-"""Audit an estimator by one training on rows made to be recognized."""
+"""Audit an estimator by one training on canaries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scipy.linalg import hadamard
 
 from tacit._random import Seed
 from tacit.audit._attacked import attacked, solver_name
+from tacit.audit._guarantee import GuaranteeAudit, gaussian_note
 from tacit.audit._outcomes import Outcome, observed
-from tacit.audit._promises import GuaranteeAudit, gaussian_note
 from tacit.audit._seeds import AuditSeed, coins, sequence_of
 from tacit.audit._subjects import (
     bounds_entries,
@@ -42,7 +42,7 @@ MOST_CANARIES = 2**16
 
 @dataclass(frozen=True)
 class Canaries:
-    """Rows of which a coin settled the label, or whether they are there.
+    """Canaries: rows whose label, or presence, a coin decided.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Canaries:
     truth: NDArray[np.int64]
 
     def scores(self, seen: Outcome) -> tuple[list[str], Floats]:
-        """Return the attributes that say something of each canary, and what."""
+        """Return attributes with a number for each canary, and these scores."""
         m, d = self.rows.shape
         names: list[str] = []
         found: list[Floats] = []
@@ -87,7 +87,7 @@ class Canaries:
 
 @dataclass(frozen=True)
 class OneRunAudit(GuaranteeAudit):
-    """What an audit of an estimator by one training found.
+    """Result of `audit_one_run`.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def audit_one_run(
         Gaussian; see `one_run_bound`. ``"auto"`` is the latter where the report of the
         estimator claims Gaussian noise and nothing else.
     random_state
-        None tosses the coins and trains with fresh randomness. A seed fixes both,
+        None draws coins and trains with fresh randomness. A seed fixes both,
         where the estimator takes one.
 
     Notes
@@ -211,8 +211,8 @@ def audit_one_run(
     Canaries are orthogonal and at the public bounds: a unit vector each, or a row of
     a Hadamard matrix where entries are bounded one by one. The guesses are read from
     one public attribute with a number for each column or each row, the one that the
-    canaries that choose distinguish best. A single number or a text says little of a
-    thousand coins, so leaks of that kind are for `audit_estimator`.
+    canaries that choose distinguish best. A single number or a string says
+    little about a thousand coins: `audit_estimator` finds such leaks.
 
     Examples
     --------
@@ -226,10 +226,12 @@ def audit_one_run(
     subject = prepared(estimator)
     given = subject.get_params(deep=False)
     relation = relation_of(given.get("neighbors", neighbors))
-    toss, seed = sequence_of(random_state).spawn(2)
-    canaries = _made(subject, n_canaries, n_features, relation, coins(toss, n_canaries))
+    coin_seed, fit_seed = sequence_of(random_state).spawn(2)
+    canaries = _made(
+        subject, n_canaries, n_features, relation, coins(coin_seed, n_canaries)
+    )
     if random_state is not None and "random_state" in given:
-        subject.set_params(random_state=Seed(seed.generate_state(1)[0]))
+        subject.set_params(random_state=Seed(fit_seed.generate_state(1)[0]))
     fitted = subject.fit(canaries.X, canaries.y)
     names, candidates = canaries.scores(observed(fitted))
     guaranteed, delta, gaussian = guarantee_of(fitted, delta)
@@ -237,13 +239,10 @@ def audit_one_run(
         method = "gaussian" if gaussian and delta > 0 else "any"
     terms: dict[str, Any] = {"delta": delta, "confidence": confidence, "method": method}
     most = most_in_one_run(n_canaries // 2, **terms)
-    if guaranteed >= most:
-        raise ValueError(
-            f"n_canaries must be more: {n_canaries} show an epsilon of at most "
-            f"{most:.3g}, even without noise, and {guaranteed:g} is promised."
-        )
+    _check_enough(n_canaries, guaranteed, most)
     guarantee = {"epsilon": guaranteed, "delta": delta, "neighbors": relation}
     judged = chosen_and_judged(candidates, canaries.truth, **terms)
+    shape = canaries.X.shape
     return OneRunAudit(
         type(estimator).__name__,
         guaranteed,
@@ -252,13 +251,9 @@ def audit_one_run(
         judged.bound,
         most,
         gaussian,
-        attacked(
-            estimator,
-            guarantee,
-            solver_name(subject, len(canaries.X), canaries.X.shape[1]),
-        ),
+        attacked(estimator, guarantee, solver_name(subject, *shape)),
         n_canaries,
-        canaries.X.shape[1],
+        shape[1],
         names[judged.position],
         tuple(judged.scores[judged.truth > 0].tolist()),
         tuple(judged.scores[judged.truth < 0].tolist()),
@@ -275,6 +270,14 @@ def _check(n_canaries: int, n_features: int | None, method: Method) -> None:
         raise ValueError(f"n_features must be an integer >= 2, got {n_features!r}.")
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
+
+
+def _check_enough(n_canaries: int, guaranteed: float, most: float) -> None:
+    if guaranteed >= most:
+        raise ValueError(
+            f"n_canaries must be more: {n_canaries} show an epsilon of at most "
+            f"{most:.3g}, even without noise, and {guaranteed:g} is guaranteed."
+        )
 
 
 def _made(
@@ -309,7 +312,7 @@ def _made(
 
 
 def _norm(subject: Any, n_rows: int, n_features: int, relation: str) -> str:
-    """Return the norm in which rows are bounded, as a fit of this shape tells."""
+    """Return the norm in which rows are bounded, from a fit of this shape."""
     if "bound_norm" not in subject.get_params(deep=False):
         return "l2"
     rows, labels = pair_of(subject, n_rows, n_features, relation, "l2")[0]

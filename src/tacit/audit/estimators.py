@@ -1,4 +1,4 @@
-"""Audit an estimator by what its parameters guarantee."""
+"""Audit of what an estimator guarantees."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit._validate import fraction
 from tacit.audit._attacked import attacked, solver_name
-from tacit.audit._outcomes import observed, steady_differences, table
-from tacit.audit._promises import GuaranteeAudit, gaussian_note
+from tacit.audit._guarantee import GuaranteeAudit, gaussian_note
+from tacit.audit._outcomes import Outcome, observed, steady_differences, table
 from tacit.audit._seeds import AuditSeed, run_seeds
 from tacit.audit._subjects import guarantee_of, pair_of, prepared, relation_of
 from tacit.audit._trainings import Progress, trained
@@ -26,14 +26,14 @@ __all__ = ["EstimatorAudit", "audit_estimator"]
 
 Method = Literal["auto", "clopper-pearson", "gaussian"]
 
-# How far a row lies outside that bound where an estimator is to clip it
+# Norm of a row that the estimator should clip, in multiples of its bound
 FAR = 1000.0
 MOST_RUNS = 10**9
 
 
 @dataclass(frozen=True)
 class EstimatorAudit(GuaranteeAudit):
-    """What an audit of an estimator found.
+    """Result of `audit_estimator`.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ class EstimatorAudit(GuaranteeAudit):
     n_rows, n_features
         Shape of the attacked data set.
     leaks
-        Attributes that said one thing in all runs on one side, and another in all
-        runs on the other.
+        Attributes with one value in all runs on one side, and another in all runs on
+        the other.
     refuses_far_rows
-        Whether it rejected a row beyond its bounds, so that none was tried.
+        Whether it rejected a row beyond its bounds, so that such rows were not tried.
     """
 
     result: AuditResult
@@ -169,7 +169,7 @@ def audit_estimator(
     `gaussian_bound` with half of the allowed failure probability. One is for the pair
     of `worst_case_pair` at the public bounds, the other for a row a thousand times
     beyond them, which the estimator is to clip. The attack sees every public attribute
-    that the fit sets, and an error in place of them. A bound above the guarantee
+    that the fit sets, or the error that it raised. A bound above the guarantee
     refutes it with that confidence. A bound below proves nothing, and can never:
     another pair, another attack or more runs may show more. Under a report of Gaussian
     noise, the Gaussian bound assumes no more than the report claims.
@@ -182,32 +182,19 @@ def audit_estimator(
     >>> found.refuted
     False
     """
-    for name, value, least in (
-        ("n_rows", n_rows, 4),
-        ("n_features", n_features, 2),
-        ("runs", runs, 20),
-        ("jobs", jobs, 1),
-    ):
-        if type(value) is not int or value < least:
-            raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
-    if method not in get_args(Method):
-        raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
+    _check(n_rows, n_features, runs, jobs, method)
     fraction(closed=False, confidence=confidence)
     subject = prepared(estimator)
-    given = subject.get_params(deep=False)
-    relation = relation_of(given.get("neighbors", neighbors))
-    pair = pair_of(subject, n_rows, n_features, relation, "l2")
-    # one fit that tells what is guaranteed, and in which norm rows are bounded
-    probe = _probe(subject, pair)
-    observed(probe)  # or say what is missing, before all else
+    relation = relation_of(subject.get_params(deep=False).get("neighbors", neighbors))
+    shape = n_rows, n_features, relation
+    # one fit shows what is guaranteed, and in which norm rows are bounded
+    probe = _probe(subject, pair_of(subject, *shape, "l2"))
+    observed(probe)  # raises where attributes are missing
     guaranteed, delta, gaussian = guarantee_of(probe, delta)
     norm = getattr(getattr(probe, "bounds_", None), "norm", "l2")
-    pairs = [
-        pair_of(subject, n_rows, n_features, relation, norm, reach)
-        for reach in (1.0, FAR)
-    ]
-    refuses = not _fits(subject, pairs[1].first)
-    if refuses:  # for data within its bounds, it guarantees
+    pairs = [pair_of(subject, *shape, norm, reach) for reach in (1.0, FAR)]
+    rejects = not _fits(subject, pairs[1].first)
+    if rejects:  # its guarantee is for data within its bounds
         del pairs[1:]
     if method == "auto":
         method = "gaussian" if gaussian and delta > 0 else "clopper-pearson"
@@ -219,22 +206,13 @@ def audit_estimator(
     most = largest_bound(runs, **terms)
     if guaranteed >= most:
         raise ValueError(_too_few(runs, guaranteed, most, terms))
-    tables = [data for pair in pairs for data in pair]
-    seeds: list[int | None] = [None] * (runs * len(tables))
+    seeds: list[int | None] = [None] * (2 * runs * len(pairs))
     if random_state is not None:
         seeds = [*run_seeds(random_state, len(seeds))]
+    tables = [data for pair in pairs for data in pair]
     work = [(data, seeds[i * runs :][:runs]) for i, data in enumerate(tables)]
-    sides = trained(subject, work, jobs, on_run)
-    results, leaks = [], []
-    for i, pair in enumerate(pairs):
-        both = sides[2 * i], sides[2 * i + 1]
-        leaks += steady_differences(*both)
-        rows = iter(np.concatenate(table(*both)))
-        # trained already, and judged in this order
-        train = lambda data, seed, rows=rows: next(rows)  # noqa: E731
-        results.append(audit(train, pair, n_runs=runs, **terms))
+    worst, leaks = _judged(pairs, trained(subject, work, jobs, on_run), runs, terms)
     guarantee = {"epsilon": guaranteed, "delta": delta, "neighbors": relation}
-    worst = max(results, key=lambda result: result.epsilon_lower)
     return EstimatorAudit(
         type(estimator).__name__,
         guaranteed,
@@ -246,13 +224,43 @@ def audit_estimator(
         attacked(estimator, guarantee, solver_name(subject, n_rows, n_features)),
         n_rows,
         n_features,
-        tuple(dict.fromkeys(leaks)),
-        refuses,
+        leaks,
+        rejects,
     )
 
 
+def _check(n_rows: int, n_features: int, runs: int, jobs: int, method: Method) -> None:
+    for name, value, least in (
+        ("n_rows", n_rows, 4),
+        ("n_features", n_features, 2),
+        ("runs", runs, 20),
+        ("jobs", jobs, 1),
+    ):
+        if type(value) is not int or value < least:
+            raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+    if method not in get_args(Method):
+        raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
+
+
+def _judged(
+    pairs: list[Pair], sides: list[list[Outcome]], runs: int, terms: dict[str, Any]
+) -> tuple[AuditResult, tuple[str, ...]]:
+    """Return the result for the pair that shows most, and the leaks on all pairs."""
+    results: list[AuditResult] = []
+    leaks: list[str] = []
+    for i, pair in enumerate(pairs):
+        both = sides[2 * i], sides[2 * i + 1]
+        leaks += steady_differences(*both)
+        rows = iter(np.concatenate(table(*both)))
+        # trained already, and judged in this order
+        train = lambda data, seed, rows=rows: next(rows)  # noqa: E731
+        results.append(audit(train, pair, n_runs=runs, **terms))
+    worst = max(results, key=lambda result: result.epsilon_lower)
+    return worst, tuple(dict.fromkeys(leaks))
+
+
 def _probe(subject: Any, pair: Pair) -> Any:
-    """Return a fit on either side: to fail on one of them only is for the attack."""
+    """Return a fit on either side; an error on one side only is for the attack."""
     try:
         return deepcopy(subject).fit(*pair.first)
     except Exception:
@@ -270,18 +278,18 @@ def _fits(subject: Any, data: Any) -> bool:
 
 
 def _too_few(runs: int, guaranteed: float, most: float, terms: dict[str, Any]) -> str:
-    """Say that the audit could not fail, and how many runs would do."""
-    said = (
+    """Return the error for an audit that could not fail, with the runs it needs."""
+    message = (
         f"runs must be more: {runs} show an epsilon of at most {most:.3g}, even "
-        f"without noise, and {guaranteed:g} is promised"
+        f"without noise, and {guaranteed:g} is guaranteed"
     )
     few, enough = runs, runs
     while largest_bound(enough, **terms) <= guaranteed:
         few, enough = enough, 2 * enough
         if enough > MOST_RUNS:
-            return f"{said}; audit a smaller epsilon."
+            return f"{message}; audit a smaller epsilon."
     while enough - few > 1:
         middle = (few + enough) // 2
         shown = largest_bound(middle, **terms) > guaranteed
         few, enough = (few, middle) if shown else (middle, enough)
-    return f"{said}; give at least {enough}, or audit a smaller epsilon."
+    return f"{message}; give at least {enough}, or audit a smaller epsilon."

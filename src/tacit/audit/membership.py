@@ -1,4 +1,4 @@
-"""Was a row in the training set: attacks on a fitted model, and what they show."""
+"""Membership inference attacks on a fitted model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tacit._validate import fraction
+from tacit.audit._scored_rows import ScoreFunction, rows_of, scored_together
 from tacit.audit._seeds import AuditSeed, coins, sequence_of, shuffled
 from tacit.audit._shadows import likelihood_ratios, losses, margins
-from tacit.audit._sides import ScoreFunction, rows_of, scored_together
 from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
 from tacit.audit.one_run import OneRunBound, chosen_and_judged
 from tacit.plots import audit_roc
@@ -31,12 +31,12 @@ Assigned = Literal["coins", "pairs"]
 SCORES: dict[str, ScoreFunction] = {"loss": losses, "margin": margins}
 RATES = (0.001, 0.01, 0.1)
 LEAST_JUDGED = 20
-# Counts of members that fair coins give more rarely are not believed to be theirs
+# Counts of members that fair coins give with a smaller probability are rejected
 LEAST_CHANCE = 1e-6
 PRIVATE = "This was computed on private rows and is itself private data."
 NOT_ASSIGNED = (
-    "Nothing follows for epsilon: that takes rows of which a fair coin of each settled "
-    "whether it was trained on."
+    "No bound on epsilon follows: that takes rows each of which was trained on by a "
+    "fair coin of its own."
 )
 
 
@@ -47,12 +47,12 @@ class RateAt:
     Parameters
     ----------
     asked
-        False positive rate that was asked for.
+        Allowed false positive rate.
     threshold
         The smallest score at which no more non-members than that were taken for
         members.
     false_positive_rate, true_positive_rate
-        Shares of non-members and of members with at least this score.
+        Fractions of non-members and of members with at least this score.
     false_positive_interval, true_positive_interval
         Clopper-Pearson intervals, for one threshold.
     """
@@ -72,12 +72,12 @@ class MembershipAttack:
     Parameters
     ----------
     score
-        What the attack went by.
+        Name of the score.
     scores_in, scores_out
         Scores of members and of non-members; higher speaks for a member.
     auc, auc_interval
-        Chance that a member has the higher score of two, ties by half, and an interval
-        for it.
+        Probability that a member scores higher than a non-member, ties counted half,
+        and an interval for it.
     rates
         Members recognized at small false positive rates.
     confidence
@@ -179,7 +179,7 @@ def membership_attack(
     jobs: int = 1,
     random_state: AuditSeed = None,
 ) -> MembershipAttack:
-    """Attack a fitted model by asking which rows it was trained on.
+    """Guess which rows a fitted model was trained on.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def membership_attack(
         For ``"lira"``, how many are trained: even, at least 4.
     assigned
         How rows became members. ``"coins"``: each by a fair coin of its own.
-        ``"pairs"``: of the two rows at the same place of ``members`` and
+        ``"pairs"``: of the two rows at the same position of ``members`` and
         ``non_members``, a fair coin settled which was trained on. None: otherwise, so
         that nothing follows for epsilon. A random half of fixed size is not by coins,
         and numbers of members that coins hardly ever give are rejected.
@@ -219,8 +219,8 @@ def membership_attack(
     them choose how many are guessed, half are judged. Coins bound it for neighbors that
     add or remove a row, pairs for neighbors that replace one. The interval of the AUC
     is Hoeffding's for two samples [1]_, those of the rates are Clopper and Pearson's
-    at a threshold that the non-members settled. What rows with no coin show may be a
-    difference between the rows, and none of the model's doing.
+    at a threshold that the non-members settled. Without coins, the attack may recognize
+    a difference between the two sets of rows rather than the training.
 
     The score by likelihood ratio is that of Carlini et al. [2]_, Section V.
 
@@ -283,7 +283,7 @@ def _bound(
 ) -> OneRunBound:
     """Return the bound that the coins of the rows, or of the pairs, allow."""
     if assigned == "pairs":
-        # which of the two comes first must not tell which was trained on
+        # the order of a pair must not show which row was trained on
         truth = coins(sequence, len(scores_in))
         scores = truth * (scores_in - scores_out)
     else:
@@ -312,10 +312,10 @@ def _auc_interval(
 
 
 def _rate_at(
-    asked: float, scores_in: Floats, scores_out: Floats, confidence: float
+    allowed_rate: float, scores_in: Floats, scores_out: Floats, confidence: float
 ) -> RateAt:
     # as many of the highest others as are allowed, and none that ties with the next
-    allowed = int(asked * len(scores_out))
+    allowed = int(allowed_rate * len(scores_out))
     barred = np.sort(scores_out)[::-1][allowed]
     threshold = float(np.nextafter(barred, np.inf))
     p_fail = (1 - confidence) / 2
@@ -325,7 +325,7 @@ def _rate_at(
         low = float(clopper_pearson_lower(k, n, p_fail))
         return k / n, (low, float(clopper_pearson_upper(k, n, p_fail)))
 
-    return RateAt(asked, threshold, *interval(scores_out), *interval(scores_in))
+    return RateAt(allowed_rate, threshold, *interval(scores_out), *interval(scores_in))
 
 
 def _check(
@@ -347,7 +347,7 @@ def _check(
 
 
 def _check_counts(assigned: Assigned | None, n_members: int, n_others: int) -> None:
-    """Refuse counts that speak against the coins, or are too few for a bound."""
+    """Reject counts that fair coins hardly ever give, or too few for a bound."""
     if assigned is None:
         return
     if assigned == "pairs" and n_members != n_others:

@@ -33,13 +33,13 @@ __all__ = [
 OneRunMethod = Literal["any", "gaussian"]
 Floats = NDArray[np.float64]
 
-# Beyond it, no number of canaries tells anything
+# No number of canaries shows a larger epsilon or mu
 MOST_EPSILON = 60.0
 MOST_MU = 20.0
-# Tails below it have lost digits, or are zero
+# Smaller tail probabilities are inaccurate, or zero
 LEAST_TAIL = 1e-290
-# Shares of the canaries that may be guessed, tried on those that choose
-SHARES = 0.5 ** np.arange(0, 6, 0.5)
+# Fractions of the canaries that may be guessed, tried on those that choose
+FRACTIONS = 0.5 ** np.arange(0, 6, 0.5)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class OneRunBound:
     epsilon_lower
         With probability at least ``confidence``, epsilon at ``delta`` is no smaller.
     delta, confidence, method
-        As asked.
+        As given.
     n_canaries, n_guesses, n_correct
         Canaries that were judged, guesses on them, and those that were right.
     mu_lower
@@ -176,9 +176,9 @@ def one_run_p_value(
     log_beta = np.log(np.maximum(beta, LEAST_TAIL))
     # the tail has its first point in it, so the ratio is never below one
     ratio = np.exp(np.clip(log_beta - log_point, 0.0, 700.0))
-    # where the tail is too small too, each point is at most this share of the last one
-    share = np.exp(np.minimum(epsilon, 700.0)) * (r - v) / (v + 1)
-    geometric = 1 / np.maximum(1 - share, 1 / (r - v + 1))
+    # where the tail is too small too, each point is at most this multiple of the last
+    decay = np.exp(np.minimum(epsilon, 700.0)) * (r - v) / (v + 1)
+    geometric = 1 / np.maximum(1 - decay, 1 / (r - v + 1))
     ratio = np.where(beta < LEAST_TAIL, geometric, ratio)
     # [one-run:slack]
     return np.asarray(np.minimum(beta + m * delta * (1 - beta) * ratio / v, 1.0))
@@ -236,15 +236,16 @@ def one_run_bound(
     >>> round(one_run_bound(truth, truth).epsilon_lower, 2)
     3.49
     """
-    said, coins = _signs("guesses", guesses), _signs("truth", truth)
-    if said.shape != coins.shape:
+    given, coins = _signs("guesses", guesses), _signs("truth", truth)
+    if given.shape != coins.shape:
         raise ValueError(
-            f"guesses and truth must have one length, got {said.size} and {coins.size}."
+            f"guesses and truth must have one length, got {given.size} and "
+            f"{coins.size}."
         )
     if not coins.all():
         raise ValueError("truth must be 1 or -1 for every canary.")
-    correct = int(np.sum(said * coins > 0))
-    counts = correct, int(np.count_nonzero(said)), said.size
+    correct = int(np.sum(given * coins > 0))
+    counts = correct, int(np.count_nonzero(given)), given.size
     return bound_of_guesses(counts, delta=delta, confidence=confidence, method=method)
 
 
@@ -324,7 +325,7 @@ def chosen_and_judged(
     middle = np.mean([np.median(choosing[coins == s]) for s in set(coins.tolist())])
 
     # both tails, or one of them
-    ways = list(product(SHARES.tolist(), (float(middle), np.inf, -np.inf)))
+    ways = list(product(FRACTIONS.tolist(), (float(middle), np.inf, -np.inf)))
     terms: dict[str, Any] = {"delta": delta, "method": method}
 
     def guessed(way: tuple[float, float], scores: Floats) -> NDArray[np.int64]:
@@ -361,17 +362,17 @@ def bound_of_guesses(
     fraction(closed=False, confidence=confidence)
     fraction(closed=method == "any", delta=delta)
     correct, guesses, canaries = counts
-    told = delta, confidence, method, canaries, guesses, correct
+    stated = delta, confidence, method, canaries, guesses, correct
     if method == "any" and delta == 0:
         # the success at which the binomial tail is as small, without a search
         success = clopper_pearson_lower(correct, guesses, 1 - confidence)
-        return OneRunBound(float(max(special.logit(success), 0.0)), *told)
+        return OneRunBound(float(max(special.logit(success), 0.0)), *stated)
     if method == "any":
 
         def chance(epsilon: float) -> float:
             return float(one_run_p_value(*counts, epsilon=epsilon, delta=delta))
 
-        return OneRunBound(_largest(chance, MOST_EPSILON, 1 - confidence), *told)
+        return OneRunBound(_largest(chance, MOST_EPSILON, 1 - confidence), *stated)
 
     def chance_of_mu(mu: float) -> float:
         # [one-run:gaussian] any grid of epsilons will do, as each of them holds
@@ -380,7 +381,7 @@ def bound_of_guesses(
         return float(one_run_p_value(*counts, epsilon=grid, delta=deltas).min())
 
     mu = _largest(chance_of_mu, MOST_MU, 1 - confidence)
-    return OneRunBound(float(gaussian_epsilon(delta, mu)), *told, mu_lower=mu)
+    return OneRunBound(float(gaussian_epsilon(delta, mu)), *stated, mu_lower=mu)
 
 
 def _largest(chance: Callable[[float], float], most: float, p_fail: float) -> float:

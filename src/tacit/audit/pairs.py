@@ -1,4 +1,4 @@
-"""Neighboring data sets, and values, on which a false guarantee shows most."""
+"""Neighboring data sets, and values, that refute a false guarantee best."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def worst_case_pair(
     y_max: float = 1.0,
     n_classes: int = 3,
 ) -> Pair:
-    """Return the neighbors that a linear model tells apart best at zero weights.
+    """Return the neighbors that a linear model distinguishes best at zero weights.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def pushed_pair(
     n_rows, n_features, x_norm, neighbors
         As in `worst_case_pair`; two features at least.
     lean
-        Share of the changed row that points against the crowd, in (0, 1).
+        Fraction of the changed row that points against the other rows, in (0, 1).
 
     Notes
     -----
@@ -146,7 +146,7 @@ def pushed_pair(
     y = _alternating(n_rows)
     X = np.zeros((n_rows, n_features))
     X[:, 1] = y * x_norm
-    # a hair inside the bound, so that clipping leaves both mirror images alone
+    # just inside the bound, so that clipping changes neither mirror image
     across = np.sqrt(1 - lean**2) * (1 - 1e-12)
     X[0, :2] = across * x_norm, -lean * x_norm
     if relation == ADD_OR_REMOVE:
@@ -163,10 +163,10 @@ class PrecisionAttack:
     Parameters
     ----------
     low_fraction, high_fraction
-        Share of all outputs that are small and too finely spaced to have come from
+        Fraction of all outputs that are small and too finely spaced to have come from
         the higher value by plain floating-point addition, on each side.
     low_small, high_small
-        Share of all outputs that are small, on each side.
+        Fraction of all outputs that are small, on each side.
     conclusive
         Whether both sides gave enough small outputs to judge.
     broken
@@ -206,9 +206,9 @@ def precision_attack(
     -----
     **Bound.** None: passing proves nothing. A sum ``high + noise`` that falls below
     ``|high| / 4`` comes from noise of at least ``3 |high| / 4``, so it is a multiple
-    of the last place just below ``high``; around zero floating-point noise is finer.
-    A sampler that rounds value and noise to one public grid gives both sides the
-    same last places [1]_.
+    of the spacing of floats just below ``high``; around zero floating-point noise is
+    finer. A sampler that rounds value and noise to one public grid gives both sides
+    the same spacing [1]_.
 
     References
     ----------
@@ -222,10 +222,10 @@ def precision_attack(
     fine, small = zip(
         *(_fine_and_small(release, v, high, n) for v in (low, high)), strict=True
     )
-    # shares among small outputs: a value far away may rightly give few of them
+    # fractions of small outputs: a value far away may rightly give few of them
     conclusive = min(small) >= 50
-    shares = sorted(f / max(s, 1) for f, s in zip(fine, small, strict=True))
-    broken = conclusive and shares[1] > 0.1 and shares[0] < 0.01 * shares[1]
+    fractions = sorted(f / max(s, 1) for f, s in zip(fine, small, strict=True))
+    broken = conclusive and fractions[1] > 0.1 and fractions[0] < 0.01 * fractions[1]
     return PrecisionAttack(
         low_fraction=fine[0] / n,
         high_fraction=fine[1] / n,

@@ -24,14 +24,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """Result of `audit`.
 
     Parameters
     ----------
     epsilon_lower
         With probability at least ``confidence``, epsilon at ``delta`` is no smaller.
     delta, confidence, method, n_runs
-        As asked; ``n_runs`` counts the trainings on each side.
+        As given; ``n_runs`` counts the trainings on each side.
     hits, trials
         How often the chosen event happened on the two sides, in the judged runs.
     mu_lower
@@ -108,7 +108,7 @@ def audit(
     delta
         Delta at which epsilon is bounded.
     score
-        Maps one release to a number that tells the sides apart. It must be fixed
+        Maps one release to a number that distinguishes the sides. It must be fixed
         beforehand. By default the difference of the means over the variances, a
         linear discriminant learned on the first half of the runs.
     confidence
@@ -130,16 +130,13 @@ def audit(
     if n_runs < 4:
         raise ValueError(f"n_runs must be >= 4, got {n_runs!r}.")
     if len(pair) != 2:
-        raise ValueError(f"pair must hold two data sets, got {len(pair)}.")
+        raise ValueError(f"pair must be two data sets, got {len(pair)}.")
     seeds = run_seeds(random_state, 2 * n_runs)
     first = _train_all(train, pair[0], seeds[:n_runs])
     second = _train_all(train, pair[1], seeds[n_runs:])
     if first.shape != second.shape:
         raise ValueError("train must return arrays of one shape on both data sets.")
-    if score is None:
-        scores = _discriminant(first.reshape(n_runs, -1), second.reshape(n_runs, -1))
-    else:
-        scores = [np.array([float(score(r)) for r in side]) for side in (first, second)]
+    scores = _scores(first, second, score)
     bound = clopper_pearson_bound if method == "clopper-pearson" else gaussian_bound
     found = bound(*scores, delta=delta, confidence=confidence)
     return AuditResult(
@@ -167,8 +164,16 @@ def _train_all(
     return np.stack(releases)
 
 
+def _scores(
+    first: Floats, second: Floats, score: Callable[[Floats], float] | None
+) -> list[Floats]:
+    if score is not None:
+        return [np.array([float(score(r)) for r in side]) for side in (first, second)]
+    return _discriminant(first.reshape(len(first), -1), second.reshape(len(second), -1))
+
+
 def _discriminant(first: Floats, second: Floats) -> list[Floats]:
-    """Return scores in the direction that tells the first halves apart."""
+    """Return scores in the direction that distinguishes the first halves."""
     half = len(first) // 2
     if not (np.isfinite(first[:half]).all() and np.isfinite(second[:half]).all()):
         raise ValueError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.audit._attacked import LEFT_OUT, digest_of
-from tacit.audit._promises import GuaranteeAudit
+from tacit.audit._guarantee import GuaranteeAudit
 from tacit.audit._restored import AuditDisagrees, restored, restored_membership
 from tacit.reports._format import (
     clean,

@@ -226,11 +226,11 @@ class ConfidentVotes(ClassVotes):
             norm="l2",
             draw=lambda: bool((most + test.draws(1, rng))[0] >= limit),
         )
-        asked = state.n_asked + 1
+        n_asked = state.n_asked + 1
         if not passed:
-            return ConfidentState(asked, state.n_answered), VoteAnswer(NO_ANSWER)
+            return ConfidentState(n_asked, state.n_answered), VoteAnswer(NO_ANSWER)
         answer = _histogram("ConfidentVotes", self._answer, counts, rng)
-        return ConfidentState(asked, state.n_answered + 1), answer
+        return ConfidentState(n_asked, state.n_answered + 1), answer
 
     def remaining(self, state: ConfidentState) -> Remaining:
         """Return what is left of the plan."""

@@ -155,8 +155,8 @@ def _composed(budget: Budget, n_groups: int, delta: float, pure: float) -> float
 # Upper limits of teachers, queries and the like, and of epsilon: beyond any practical
 # value, and no sum or product of them overflows
 MOST, MOST_EPSILON = 10**9, 1e6
-# Deviations of the noise of a test by which the weakest winner that passes it lacks
-# votes, and those of the noise of an answer that its lead is to be
+# The weakest winner that passes a test lacks this many standard deviations of the
+# test's noise, and its lead should be this many of the noise of an answer
 TEST_STDS = 1.0
 ANSWER_STDS = 2.33
 
@@ -287,11 +287,11 @@ def _noisy(budget: Budget, terms: VoteTerms) -> NoisyVotes:
 def _confident(budget: Budget, terms: VoteTerms) -> ConfidentVotes:
     """Plan so that the weakest winner that passes needs the least lead.
 
-    The threshold of the test is the expected number of votes. A winner one standard
-    deviation of the test's noise below it passes now and then, and its lead is smaller
-    by twice that; the rest of the lead must be some standard deviations of the noise of
-    an answer. The fraction of the budget for tests that minimizes the sum of both has a
-    closed form.
+    The threshold of the test is the expected number of votes. A winner that lacks
+    ``TEST_STDS`` standard deviations of the test's noise passes now and then, and its
+    lead is smaller by twice that; the rest of the lead must be ``ANSWER_STDS`` standard
+    deviations of the noise of an answer. The fraction of the budget for tests that
+    minimizes the sum of both has a closed form.
     """
     multiplier = calibrate(GaussianNoise, budget)
     answers = terms.max_answers

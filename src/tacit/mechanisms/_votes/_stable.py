@@ -201,16 +201,16 @@ class SparseVotes(ClassVotes):
             norm="linf",
             draw=draw,
         )
-        asked, limit = state.n_asked + 1, state._private_threshold
+        n_asked, limit = state.n_asked + 1, state._private_threshold
         if passed:
             # ties go to the smallest index
             answer = VoteAnswer(int(np.argmax(counts)))
-            return StableState(asked, state.n_refused, limit), answer
+            return StableState(n_asked, state.n_refused, limit), answer
         refused = state.n_refused + 1
         # [votes:groups] refusals of one group use the noise of one threshold
         if refused % self.per_group == 0:
             limit = self._drawn_threshold(rng)
-        return StableState(asked, refused, limit), VoteAnswer(NO_ANSWER)
+        return StableState(n_asked, refused, limit), VoteAnswer(NO_ANSWER)
 
     def remaining(self, state: StableState) -> Remaining:
         """Return what is left of the plan."""

@@ -1,4 +1,4 @@
-"""Rows that a model was trained on and others, scored so that none shows its side."""
+"""Scores of members and non-members, from one call in random order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Side = tuple[Any, NDArray[Any]]
 
 
 def rows_of(name: str, side: Sequence[Any]) -> Side:
-    """Return rows as they are and labels as an array, or say what is missing."""
+    """Return rows as they are and labels as an array, after a check of shapes."""
     if len(side) != 2:
         raise ValueError(f"{name} must be rows and labels (X, y), got {len(side)}.")
     X, y = side[0], np.asarray(side[1])
@@ -41,7 +41,7 @@ def scored_together(
 ) -> tuple[Floats, Floats]:
     """Return scores of members and of others, from one call on all rows shuffled.
 
-    Neither the batch nor the place in it tells a score function the side of a row.
+    Neither the batch nor the order shows a score function which rows are members.
     """
     y = np.concatenate([members[1], others[1]])
     order = shuffled(sequence, len(y))

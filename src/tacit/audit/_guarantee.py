@@ -1,4 +1,4 @@
-"""What outcomes of audits say of the guarantee that was attacked."""
+"""Results of audits of a guarantee."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GuaranteeAudit(ABC):
     result
         The lower bound and the counts behind it.
     most_shown
-        The largest bound that so much work can give, against no noise at all.
+        The largest possible bound, for a mechanism without noise.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
     attacked
@@ -41,7 +41,7 @@ class GuaranteeAudit(ABC):
 
     @property
     def epsilon_lower(self) -> float:
-        """With the confidence asked for, epsilon at ``delta`` is no smaller."""
+        """Lower confidence bound on epsilon at ``delta``."""
         return float(self.result.epsilon_lower)
 
     @property
@@ -59,7 +59,7 @@ class GuaranteeAudit(ABC):
 
     def _guarantee_in_words(self) -> str:
         return (
-            f"{self.estimator} promises epsilon {self.epsilon:g} at delta "
+            f"{self.estimator} guarantees epsilon {self.epsilon:g} at delta "
             f"{self.delta:.3g} for neighbors {self.neighbors}"
         )
 
