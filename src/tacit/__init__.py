@@ -1,7 +1,6 @@
-"""Models that learn from people without telling on them.
+"""Differentially private learning with scikit-learn's interface.
 
-The estimators live in `tacit.linear_model`; budgets and ledgers, which every part of
-the library speaks of, are here.
+Budgets, ledgers and reports are here, estimators in the subpackages.
 """
 
 from tacit._random import Seed, reproducible_noise

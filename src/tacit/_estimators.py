@@ -1,8 +1,8 @@
-"""What every estimator does around a private computation.
+"""Validation of inputs by all estimators, before a charge.
 
-Shapes and parameters first, then a plan, then the refusal of what the ledger cannot
-pay, then the values, then the charge. What fails on the way leaves the estimator and
-the ledger as they were.
+An estimator checks shapes and parameters, makes a plan, checks that the ledger can
+afford it, then checks the values. A failure leaves the estimator and the ledger as they
+were. No error quotes a value of the data.
 """
 
 from __future__ import annotations
@@ -46,36 +46,36 @@ __all__ = [
     "public_range",
 ]
 
-# What a cell of a table without a type may be
+# Types of cells in a table without a type
 _NUMBERS = (Real, Decimal, np.bool_, type(None))
-# What can be iterated and has no rows
+# Iterables that have no rows
 _NO_ROWS = (str, bytes, Mapping, Set)
-# Rows that anyone plans for: more do not fit in memory
+# Maximum of expected rows: more do not fit in memory
 MOST_EXPECTED = 2**31
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a saved model keeps of a fit; an estimator declares it as ``saved``.
+    """Fitted state that is saved; an estimator declares it as ``saved``.
 
-    Parts of models, such as penalties and solvers, declare ``saved = True``: all that
-    they are made of is kept. A name from a file is looked up among classes of the
+    Parts of models, such as penalties and solvers, declare ``saved = True``, as all
+    their parameters are saved. A name from a file is looked up among the classes of the
     library that declare either.
 
     Parameters
     ----------
     form
-        How the parts below are written and read: a form of `tacit.persistence`.
+        Name of the functions of `tacit.persistence` that write and read the state.
     fitted, arrays
-        Names of what is kept beside the names of the columns, as plain data and as
+        Names of the state besides the names of the columns, as plain data and as
         arrays.
     optional
-        Arrays that are there together or not at all.
+        Arrays that are saved together or not at all.
     losses
         Losses that the estimator can have minimized; in one against the rest, the
         inner. None for any loss that can be saved.
     private
-        Whether it has a report.
+        Whether it has a privacy report.
     """
 
     form: str
@@ -98,10 +98,7 @@ class ExplicitSeed:
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was when the block fails.
-
-    By then scikit-learn's validation has left its marks on it.
-    """
+    """Restore the attributes of an estimator when the block fails."""
     before = vars(estimator).copy()
     try:
         yield
@@ -112,9 +109,9 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def is_untyped(values: Any) -> bool:
-    """Whether a container says nothing of the type of its cells, as a list does.
+    """Whether a container has rows and no type of its cells, as a list.
 
-    Text has no cells; a set has no order of rows, and its own depends on all of them.
+    The order of a set depends on all its rows, so a set has no rows here.
     """
     typed = hasattr(values, "shape") or hasattr(values, "__array__")
     cells = isinstance(values, Iterable) and not isinstance(values, _NO_ROWS)
@@ -122,12 +119,10 @@ def is_untyped(values: Any) -> bool:
 
 
 def listed(values: Any) -> Any:
-    """Return a list as an array of its very cells, and other containers as they are.
+    """Return a list as an array of objects, and other containers as they are.
 
-    The type of an array or of a column is the caller's, and public. A list has none,
-    and NumPy would choose one for all its cells together: one string among numbers
-    makes strings of all rows. So cells of a list are read one by one, by whoever takes
-    them.
+    The type of an array or a column is public. For a list NumPy would choose one that
+    depends on all cells: one string among numbers makes strings of all rows.
     """
     values = in_columns(values)
     if hasattr(values, "shape"):
@@ -136,15 +131,15 @@ def listed(values: Any) -> Any:
         return np.asarray(values)
     try:
         return np.asarray(values, dtype=object)
-    except Exception:  # arrays of several shapes, or a cell's own code, quoting cells
+    except Exception:  # different shapes, or a cell's own code; both quote cells
         return np.empty(0, dtype=object)
 
 
 def array_of(values: Any) -> NDArray[Any]:
-    """Return an array of the cells of one column, or of a table.
+    """Return an array of the cells of a column or a table.
 
-    A column of a type that NumPy has not is an array of objects, whatever it holds: by
-    NumPy it would be one only where a cell is missing.
+    A column of a type that NumPy lacks is an array of objects; NumPy would make it one
+    only where a cell is missing.
     """
     values = listed(values)
     columns = getattr(values, "dtypes", None) if hasattr(values, "iloc") else None
@@ -168,11 +163,10 @@ def checked_shape(
     least_rows: int = 1,
     accept_sparse: bool = False,
 ) -> tuple[int, int]:
-    """Check shape, kind and names of the columns, and read no value.
+    """Check shape, kind and names of the columns; reads no value.
 
-    What scikit-learn says of such input quotes it, so it is refused here, in words
-    that do not. Where the number of rows is private, as it is with ``least_rows=0``,
-    no message has it, and a fit takes any but none, which scikit-learn wants refused.
+    Errors of scikit-learn would quote the input. Where the number of rows is private,
+    as with ``least_rows=0``, no error has it.
     """
     relation = getattr(estimator, "neighbors", Neighbors.REPLACE_ONE)
     added = fitting and Neighbors.of(relation) is not Neighbors.REPLACE_ONE
@@ -193,15 +187,15 @@ def checked_shape(
         if shape[0] == 0:
             raise ValueError("X must hold rows to fit on.")
         least_rows = 0
-    told = "" if private else shape[0]
+    n_rows = "" if private else shape[0]
     for count, least, unit in (
         (shape[0], least_rows, "sample"),
         (shape[1], 1, "feature"),
     ):
         if count < least:
             raise ValueError(
-                f"X has {count} {unit}(s) (shape=({told}, {shape[1]})) while a minimum "
-                f"of {least} is required."
+                f"X has {count} {unit}(s) (shape=({n_rows}, {shape[1]})) while a "
+                f"minimum of {least} is required."
             )
     validate_data(estimator, X, skip_check_array=True, reset=fitting)
     return int(shape[0]), int(shape[1])
@@ -215,16 +209,15 @@ def checked_values(
     finite: bool = True,
     encode: str = "before the fit",
 ) -> Any:
-    """Return ``X`` as floats, dense or CSR, after refusing what is not finite.
+    """Return ``X`` as finite floats, dense or CSR, or raise.
 
-    Text, dates and other objects are refused in one sentence that quotes none, even
-    where they could be read as numbers; ``encode`` says where to make numbers of them.
-    With ``finite=False`` any number is taken.
+    Strings, dates and other objects are rejected, even if they could be read as
+    numbers; ``encode`` ends that error. With ``finite=False`` any number is accepted.
     """
     rejected = _kind_of_rejection(X)
     if rejected is None:
         try:
-            with np.errstate(all="ignore"):  # what does not fit is refused below
+            with np.errstate(all="ignore"):  # overflow is rejected below
                 X = check_array(
                     listed(X),
                     accept_sparse="csr" if accept_sparse else False,
@@ -234,7 +227,7 @@ def checked_values(
                 )
         except (TypeError, ValueError, ArithmeticError):
             rejected = TypeError
-    if rejected is not None:  # raised out here, so that it carries no other's words
+    if rejected is not None:  # raised here, without a context that quotes cells
         raise rejected(
             "X must hold numbers only; this argument must be free of strings, dates "
             f"and other objects, so encode them as numbers {encode}."
@@ -253,10 +246,10 @@ def checked_values(
 
 
 def _kind_of_rejection(X: Any) -> type[Exception] | None:
-    """Return None where all cells are real numbers, truth values or None.
+    """Return None where all cells are real numbers, booleans or None.
 
-    Otherwise it is a ValueError where the type of a column says so, and a TypeError,
-    as scikit-learn has it, where only the cells do.
+    Otherwise ValueError if the type of a column shows it, and TypeError, as in
+    scikit-learn, if only the cells do.
     """
     if sparse.issparse(X):
         kinds, columns = [X.dtype.kind], []
@@ -273,17 +266,16 @@ def _kind_of_rejection(X: Any) -> type[Exception] | None:
     for column in columns:
         cells = column_cells(column) if hasattr(column, "iloc") else column
         for kind in set(map(type, cells.flat)):
-            # a span of time is an integer to numpy
+            # timedelta64 is an integer to numpy
             if issubclass(kind, np.timedelta64) or not issubclass(kind, _NUMBERS):
                 return TypeError
     return None
 
 
 def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
-    """Return targets as a vector of one a row, or refuse them without showing any.
+    """Return targets as a vector with one for each row, or raise.
 
-    Labels of several kinds stay as they were given, so that none changes how another
-    is read.
+    Labels of several kinds are not converted, so that none changes another.
     """
     if y is None:
         raise ValueError(
@@ -295,7 +287,7 @@ def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
     if array.ndim != 1 and (array.ndim != 2 or array.shape[1] != 1):
-        # in other words scikit-learn's own, which tell the number of rows
+        # scikit-learn's own error reveals the number of rows
         raise ValueError("y should be a 1d array, with one target for each row.")
     array = column_or_1d(array, warn=True)
     if len(array) != n_rows:
@@ -308,7 +300,7 @@ def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
     return array
 
 
-# Kinds of labels, and those of the arrays that hold them
+# Types of labels, and the kinds of their arrays
 _LABELS: dict[type, str] = {
     bool: "b",
     np.bool_: "b",
@@ -317,16 +309,15 @@ _LABELS: dict[type, str] = {
     str: "U",
     bytes: "S",
 }
-# Kinds whose arrays hold each label whatever the others are
+# Kinds of arrays that convert no label because of another
 _TYPED = {"b", "iu", "f"}
 
 
 def _of_one_kind(y: Any) -> NDArray[Any]:
-    """Return labels as an array that holds each as it was given.
+    """Return labels as an array that converts none of them.
 
-    Its type is that of the labels where all are truth values, all integers or all
-    floats, and object otherwise. An array of strings would drop zeros at their ends,
-    and be as wide as the longest.
+    Its type is that of the labels if all are booleans, all integers or all floats, and
+    object otherwise: an array of strings would drop trailing null characters.
     """
     array = array_of(y)
     if array.dtype.kind != "O":
@@ -348,7 +339,7 @@ def _same(cells: NDArray[Any], plain: NDArray[Any]) -> bool:
 
 
 def _kinds(labels: NDArray[Any]) -> set[Any]:
-    """Return the kinds of labels that there are, or the type where it has none."""
+    """Return the kinds of the labels, or their types if those have no kind."""
     return {
         next((_LABELS[known] for known in _LABELS if issubclass(kind, known)), kind)
         for kind in set(map(type, labels.flat))
@@ -356,10 +347,7 @@ def _kinds(labels: NDArray[Any]) -> set[Any]:
 
 
 def labels_found(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted labels of ``y``, for a fit that was given no public ones.
-
-    With public labels nothing but equality with one of them decides about a label.
-    """
+    """Return the sorted labels of ``y``, for a fit without public labels."""
     if y.dtype.kind == "O" and len(_kinds(y)) > 1:
         raise ValueError(
             "y must hold labels of one kind, got labels of different kinds; give the "
@@ -367,7 +355,7 @@ def labels_found(y: NDArray[Any]) -> NDArray[Any]:
             "strings."
         )
     with warnings.catch_warnings():
-        # it warns about labels that look like numbers, which depends on them
+        # whether it warns depends on the labels
         warnings.simplefilter("ignore", UserWarning)
         check_classification_targets(y)
     found = np.unique(y)
@@ -380,14 +368,14 @@ def labels_found(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return targets in float64, or refuse them without showing any."""
+    """Return targets in float64, or raise an error that quotes none."""
     numbers: NDArray[np.float64] | None = None
     readable = y.dtype.kind in "fiub" or _kind_of_rejection(y) is None
     if readable:
         try:
             numbers = y.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
-            numbers = None  # raised out here, so that it carries no other's words
+            numbers = None  # raised below, without a context that quotes targets
     if numbers is None:
         raise ValueError("y must hold numbers only.")
     if not np.isfinite(numbers).all():
@@ -396,7 +384,7 @@ def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def public_range(y_range: Any) -> tuple[float, float]:
-    """Return the two ends, which the user must know without the data."""
+    """Return the two ends of ``y_range``, or raise."""
     if y_range is None:
         raise ValueError(
             "y_range must be given: the lowest and highest target there can be, set "
@@ -422,13 +410,13 @@ def public_range(y_range: Any) -> tuple[float, float]:
 
 
 def columns_with_bounds(estimator: Any, n_features: int) -> int | list[Any]:
-    """Return the names of the features that have bounds, or how many there are."""
+    """Return the names of the features, or their number if they have none."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and len(names) == n_features:
         return list(names)
     bounds = estimator.feature_bounds
     if isinstance(bounds, Mapping) and not hasattr(estimator, "n_features_in_"):
-        # a plan before any fit: the columns will be those that have bounds
+        # a plan before any fit: the columns are those with bounds
         if len(bounds) == n_features:
             return list(bounds)
         raise ValueError(
@@ -448,7 +436,7 @@ def guaranteed_budget(
 ) -> Budget:
     """Return the budget, with delta 1/n^2 by default where the row count is public.
 
-    What is ``counted`` is called so in messages.
+    ``counted`` is the name of rows in errors.
     """
     relation = Neighbors.of(neighbors)
     if delta is None:
@@ -463,7 +451,7 @@ def guaranteed_budget(
 
 
 def guaranteed_neighbors(model: Any) -> Neighbors:
-    """Return the relation of what a model promises, or replacement for others."""
+    """Return the neighbors of a model's guarantee, by default replacement."""
     report = getattr(model, "privacy_", None)
     return Neighbors.REPLACE_ONE if report is None else report.guarantee.neighbors
 
@@ -480,7 +468,7 @@ def planning_rows(
         return int(expected_rows)
     if budget.neighbors is Neighbors.REPLACE_ONE:
         return int(n_rows)
-    # delta is chosen well below one over the rows: the usual choice gives them back
+    # the usual delta is one over the squared number of rows
     if budget.delta == 0:
         return MOST_EXPECTED
     return int(min(MOST_EXPECTED, max(2, budget.delta**-0.5)))

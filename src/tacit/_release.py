@@ -43,7 +43,7 @@ NORMS = ("l1", "l2", "linf")
 
 @dataclass(frozen=True)
 class Release:
-    """What a release costs and promises, fixed before a value is read.
+    """Cost and guarantee of a release, fixed before a value is read.
 
     Parameters
     ----------

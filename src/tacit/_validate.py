@@ -46,7 +46,7 @@ def shown(value: object) -> str:
 def _is_short(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST
-    if isinstance(value, int):  # Python refuses to write some thousands of digits
+    if isinstance(value, int):  # Python does not print integers of many digits
         return value.bit_length() <= 64
     return value is None or isinstance(value, Number)
 
