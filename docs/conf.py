@@ -20,7 +20,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
