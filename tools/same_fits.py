@@ -35,6 +35,8 @@ RELEASED = """
     n_queried low high intercept_low intercept_high lower upper change distance failure
     items scores counts sums offsets level vectors privacy_ privacy
 """
+# What a tree of before may call it
+BEFORE = {"n_queried": "n_asked"}
 # What is compared of a report on privacy, as saved files have it
 REPORTED = ("promise", "spent", "seeded")
 # Asks each tree for its digests, after a look that it is the one that was meant
@@ -44,6 +46,11 @@ from tools.same_fits import print_digests
 assert tacit.__file__.startswith(sys.argv[1]), tacit.__file__
 print_digests()
 """
+
+
+def value_of(thing: Any, name: str) -> Any:
+    """Return an attribute by its name or the one of before; None if there is none."""
+    return getattr(thing, name, getattr(thing, BEFORE.get(name, name), None))
 
 
 def released(thing: Any) -> bytes:
@@ -67,7 +74,7 @@ def released(thing: Any) -> bytes:
     found = {
         name: value
         for name in RELEASED.split()
-        if (value := getattr(thing, name, None)) is not None and not callable(value)
+        if (value := value_of(thing, name)) is not None and not callable(value)
     }
     return b";".join(name.encode() + released(found[name]) for name in found)
 
