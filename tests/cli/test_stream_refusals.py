@@ -42,7 +42,7 @@ BEGUN = {
     "another target": (nothing, {}, ("--target", "pay"), "; --model and --target"),
     "another model": (nothing, {}, ("--model", "incremental"), "; --model and"),
     "no intercept": (nothing, {}, ("--set", "fit_intercept=false"), "; --set fit_int"),
-    "a changed file": (changed_source, {}, (), "not the one"),
+    "a changed file": (changed_source, {}, (), "have changed"),
     "a cut file": (cut_source, {}, (), "shorter"),
     "no file": (lambda w: (w / "t.csv").unlink(), {}, (), "no such file"),
     "another schema": (other_range, {}, (), "schema"),

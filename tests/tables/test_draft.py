@@ -1,4 +1,4 @@
-"""Drafts say what the rows look like, and that they were read off them."""
+"""Drafts describe the rows, and say that they come from them."""
 
 import datetime
 from dataclasses import replace
@@ -103,7 +103,7 @@ def test_persons_with_several_rows_are_remarked(tmp_path, kind, monkeypatch):
     schema = draft(path)
     assert "several rows" in schema.column("nhs_number").remark
     for name in ("patient_id", "mrn", "patient"):
-        assert schema.column(name).remark == "Its name is that of an identifier."
+        assert schema.column(name).remark == "By its name it is an identifier."
     assert "identifier" not in schema.column("patient_age").remark
 
 
@@ -186,7 +186,7 @@ def test_ranges_are_rounded_outwards_by_little(first, second, whole):
     low, high = sorted((first, second))
     if whole:
         low, high = float(round(low)), float(round(high))
-    left, right = nice_range(low, high, whole=whole)
+    left, right = nice_range(low, high, integer=whole)
     slack = 1e-12 * max(abs(left), abs(right))
     assert left <= low + slack
     assert high - slack <= right

@@ -295,7 +295,7 @@ def after_two(path, schema=SCHEMA):
     ("change", "words"),
     [
         (lambda p: p.write_text(p.read_text()[:40]), "shorter"),
-        (lambda p: p.write_text(p.read_text().replace("30", "31")), "not the one"),
+        (lambda p: p.write_text(p.read_text().replace("30", "31")), "have changed"),
         (lambda p: p.write_text(p.read_text().replace("id", "no", 1)), "no"),
         (lambda p: p.write_text(p.read_text().replace("id,", '"id",', 1)), "header"),
         (os.unlink, "no such file"),
@@ -331,7 +331,7 @@ def test_a_folder_that_is_not_the_same_is_refused(tmp_path, change):
         whole = (folder / "c.parquet").read_bytes()
         (folder / "c.parquet").write_bytes(whole[:-10])
     for source in (table, GrowingTable(folder, SCHEMA) if change != "cut" else table):
-        with pytest.raises(TableError, match="put back what was there"):
+        with pytest.raises(TableError, match="restore the original"):
             source.take(position, 1)
 
 
@@ -371,8 +371,8 @@ def test_other_facts_and_other_sources_are_refused(tmp_path):
         ("t.csv", b"age,pay,sex,job\n", "no column 'ill'"),
         ("t.csv", b"age,age,pay,sex,job,ill\n", "twice"),
         ("t.csv", b"age,pay,sex,job,ill,more\n", "more"),
-        ("t.parquet", b"", "stream is read from"),
-        ("nowhere", None, "stream is read from"),
+        ("t.parquet", b"", "stream must be"),
+        ("nowhere", None, "stream must be"),
         ("nowhere.csv", None, "no such file"),
         ("nowhere.jsonl", None, "no such file"),
     ],

@@ -1,4 +1,4 @@
-"""Tables in files, read by a schema of public facts."""
+"""Tables in files, encoded by a schema of public facts."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # these import pyarrow, which takes half a second; a schema does not need it
+    # these import pyarrow, which a schema does not need
     homes = {"draft": "_draft", "GrowingTable": "_growing"}
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

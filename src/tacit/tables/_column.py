@@ -1,4 +1,4 @@
-"""What is publicly known of one column."""
+"""Public facts about one column of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OTHER", "Column", "check_known", "column_of", "writable"]
 KINDS = ("number", "category", "ignore")
 SOURCES = ("data", "public")
 OTHER = "other"
-# What a table of the file may hold, by kind
+# Keys of a column in a schema file, by kind
 SHARED = ("source", "confirmed_by", "seal", "note", "remark")
 KEYS = {
     "number": ("kind", "range", "zero", "missing", *SHARED),
@@ -29,7 +29,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Column:
-    """What is publicly known of one column.
+    """Public facts about one column of a table.
 
     Parameters
     ----------
@@ -40,28 +40,29 @@ class Column:
     range
         Lowest and highest value of a number; None until a person fills it in.
     categories
-        Texts of a category, in the order of their indicators; none until a person
-        fills them in.
+        Values of a category as strings, in the order of their indicators; empty until a
+        person fills them in.
     missing
-        Public number that stands for a missing one; None refuses them.
+        Public number that replaces a missing one; None rejects tables with missing
+        numbers.
     unseen
-        ``"refuse"``, or ``"other"`` for one more indicator: of all values that are not
-        listed, and of missing ones.
+        ``"refuse"`` rejects values that are not listed and missing ones; ``"other"``
+        encodes them with one more indicator.
     source
-        ``"data"`` while the facts are only what was read off the rows, ``"public"``
-        once a person has confirmed or replaced them. In a file, a number or a category
-        without it counts as ``"data"``.
+        ``"data"`` for facts that were computed from the rows, ``"public"`` once a
+        person has confirmed or replaced them. In a file, a number or a category
+        without a source counts as ``"data"``.
     confirmed_by
-        Who has. In a file a ``seal`` says of which facts: facts that are changed there
-        lose the name.
+        Person who confirmed the facts. A file stores a hash of them as ``seal``; facts
+        that are edited there lose the name.
     note
         A remark for people.
     zero
-        Number that the feature is 0 at; None for the middle of the range. A flag that
-        is mostly 0 is best left at 0: what all rows have in common makes them long
-        without telling them apart.
+        Number that is encoded as 0; None for the middle of the range. A flag that is
+        mostly 0 is best encoded as 0: what all rows have in common increases their
+        norm and carries no information.
     remark
-        What a draft has to say of the rows. It is dropped once the facts are public.
+        A remark of a draft about the rows, dropped once the facts are public.
     """
 
     name: str
@@ -77,7 +78,7 @@ class Column:
     remark: str = ""
 
     def __post_init__(self) -> None:
-        self._check_texts()
+        self._check_strings()
         if self.kind not in KINDS:
             self._reject("kind", 'must be "number", "category" or "ignore"')
         if self.source not in SOURCES:
@@ -96,21 +97,21 @@ class Column:
         else:
             object.__setattr__(self, "confirmed_by", "")
 
-    def _reject(self, key: str, words: str) -> None:
-        raise TableError(f"{key} of column {self.name!r} {words}.")
+    def _reject(self, key: str, problem: str) -> None:
+        raise TableError(f"{key} of column {self.name!r} {problem}.")
 
-    def _check_texts(self) -> None:
+    def _check_strings(self) -> None:
         if not isinstance(self.name, str) or not self.name or not writable(self.name):
-            raise TableError("name of a column must be text that is not empty.")
+            raise TableError("name of a column must be a string that is not empty.")
         if runs_as_formula(self.name):
             raise TableError(
-                f"name of column {self.name!r} would run as a formula where a "
-                "spreadsheet opens a report; rename the column."
+                f"name of column {self.name!r} would run as a formula if a report is "
+                "opened in a spreadsheet; rename the column."
             )
         for key in ("kind", "source", "unseen", "confirmed_by", "note", "remark"):
             value = getattr(self, key)
             if not isinstance(value, str) or not writable(value):
-                self._reject(key, "must be text")
+                self._reject(key, "must be a string")
 
     def _check_range(self, ends: Any) -> None:
         try:
@@ -141,56 +142,58 @@ class Column:
         if isinstance(self.categories, str) or not isinstance(
             self.categories, list | tuple
         ):
-            self._reject("categories", 'must be a list of texts, such as ["no", "yes"]')
-        found = tuple(map(_as_text, self.categories))
+            self._reject(
+                "categories", 'must be a list of strings, such as ["no", "yes"]'
+            )
+        found = tuple(map(_as_string, self.categories))
         if not all(found) or not all(map(writable, found)):
-            self._reject("categories", "must be texts that are not empty")
+            self._reject("categories", "must be strings that are not empty")
         if len(set(map(canonical, found))) < len(found):
             self._reject("categories", "must differ from each other")
         if any(map(runs_as_formula, found)):
             self._reject(
                 "categories",
-                "must not begin with =, +, -, @ or a tab unless they are numbers: a "
-                "spreadsheet that opens a report would run them as a formula; leave "
-                'them out and set unseen = "other", or rename them',
+                "must not begin with =, +, -, @ or a tab unless they are numbers, "
+                "because they would run as formulas if a report is opened in a "
+                'spreadsheet; rename them, or leave them out and set unseen = "other"',
             )
         object.__setattr__(self, "categories", found)
 
     @property
     def is_filled(self) -> bool:
-        """Whether the facts its kind needs are there."""
+        """Whether the facts that its kind needs are filled in."""
         if self.kind == "number":
             return self.range is not None
         return self.kind == "ignore" or bool(self.categories)
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether a person stands behind the facts."""
+        """Whether a person has confirmed the facts as public."""
         return self.is_filled and self.source == "public"
 
     @property
     def seal(self) -> str:
-        """A short hash of the facts, by which a later change of them is noticed."""
+        """A short hash of the facts, which shows later changes of them."""
         missing = None if self.missing is None else float(self.missing)
         facts = (self.range, self.zero, missing, self.categories, self.unseen)
         return sha256(repr((self.kind, *facts)).encode()).hexdigest()[:12]
 
     @cached_property
     def indicators(self) -> tuple[str, ...]:
-        """Categories in the order of their indicators, that of all others included."""
+        """Categories in the order of their indicators, including ``other`` if used."""
         joins = self.unseen == "refuse" or OTHER in self.categories
         return self.categories if joins else (*self.categories, OTHER)
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features that this column becomes."""
+        """Names of the features that encode this column."""
         if self.kind == "category":
             return tuple(f"{self.name}={category}" for category in self.indicators)
         return (self.name,) if self.kind == "number" else ()
 
     @property
     def scaled(self) -> tuple[float, float]:
-        """What the ends of the range become: one of them is 1 or -1."""
+        """Encoded ends of the range, at least one of which is 1 or -1."""
         if self.range is None or self.zero is None:
             return -1.0, 1.0
         low, high = self.range
@@ -199,13 +202,13 @@ class Column:
 
     @property
     def feature_ranges(self) -> tuple[tuple[float, float], ...]:
-        """Lowest and highest value of each feature, whatever the rows are."""
+        """Public lowest and highest value of each feature."""
         pair = self.scaled if self.kind == "number" else (0.0, 1.0)
         return (pair,) * len(self.features)
 
     @property
     def mean_square(self) -> float:
-        """Of the features, if numbers are spread evenly over their range."""
+        """Mean squared norm of the features, for values uniform over the range."""
         if self.kind != "number":
             return float(self.kind == "category")  # one of the indicators is 1
         low, high = self.scaled
@@ -213,11 +216,11 @@ class Column:
 
     @property
     def labels(self) -> list[Any] | None:
-        """What the categories stand for as labels; None for a number."""
+        """Labels that the categories stand for; None for a number."""
         return labels(self.categories) if self.kind == "category" else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain data, as in the file."""
+        """Return the facts as plain data, as in a schema file."""
         found: dict[str, Any] = {"kind": self.kind}
         if self.kind == "number":
             found["range"] = list(self.range or ())
@@ -237,7 +240,7 @@ class Column:
 
 
 def column_of(name: str, table: Any) -> Column:
-    """Return the column that a table of the file describes."""
+    """Return the column that a table of a schema file describes."""
     if not isinstance(table, Mapping):
         raise TableError("must be a table with a kind.")
     kind = table.get("kind")
@@ -259,17 +262,17 @@ def column_of(name: str, table: Any) -> Column:
 
 
 def check_known(table: Mapping[str, Any], known: Iterable[str]) -> None:
-    """Refuse keys that mean nothing, such as those with a typing error."""
+    """Reject unknown keys, such as misspelled ones."""
     known = tuple(known)
     for key in table:
         if key not in known:
             raise TableError(
-                f"{key!r} is not a key here; the keys are {', '.join(known)}."
+                f"{key!r} is not a known key; the keys are {', '.join(known)}."
             )
 
 
-def _as_text(value: Any) -> str:
-    """Return a category as text, and nothing for what is none."""
+def _as_string(value: Any) -> str:
+    """Return a category as a string, empty if it is invalid."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -293,7 +296,7 @@ def _unsigned(value: float) -> float:
 
 
 def writable(text: str) -> bool:
-    """Whether a file can hold the text: halves of characters cannot be written."""
+    """Whether a string can be written as UTF-8, which lone surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Record batches as rows of features, by public facts alone."""
+"""Encoding of record batches as rows of features, by public facts."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Row = Sequence[Any] | None
 
 MISSING_TEXTS = frozenset(NULLS)
 
-# Rows encoded together, column by column, and rows of those that are then written row
-# by row: so many that either fit in the caches of one core
+# Rows that are encoded together, column by column, and rows that are then transposed
+# together: either fit in the caches of one core
 PIECE, PART = 8192, 2048
 UNSEEN, MISSING = -1, -2
-# Up to so many indicators are found by comparing, more by their places
+# Up to so many indicators are set by comparison, more by indexing
 FEW = 16
-# Whole numbers that are at most so far apart are counted off
+# Integers in a range of this width are listed without a search
 SPAN = 1024
 
 
@@ -45,11 +45,11 @@ class Encoder:
     Parameters
     ----------
     path
-        File that messages name.
+        File name for messages.
     schema
         Facts of the columns.
     texts
-        Columns of numbers that come as text, since they are passed through as well.
+        Columns of numbers that are read as strings, because they are also passed on.
     """
 
     path: Path
@@ -62,14 +62,14 @@ class Encoder:
 
     @cached_property
     def _positions(self) -> dict[str, dict[str, int]]:
-        """Return the place of each category by its text, of every column."""
+        """Return the index of each category by its string, for every column."""
         return {
             column.name: {canonical(c): i for i, c in enumerate(column.indicators)}
             for column in self.schema.every_column
         }
 
     def encode(self, batch: Any, out: Floats) -> None:
-        """Write the features of a batch to ``out``, one row a row."""
+        """Write the features of a batch to ``out``."""
         for start in range(0, batch.num_rows, PIECE):
             piece = batch.slice(start, PIECE)
             features = np.empty((self.n_features, piece.num_rows))
@@ -80,7 +80,7 @@ class Encoder:
                 else:
                     self._indicate(column, values, features[positions])
             for positions, ends in self._scales:
-                _stretch(features[positions], *ends)
+                _clip_and_scale(features[positions], *ends)
             rows = out[start : start + piece.num_rows]
             for low in range(0, piece.num_rows, PART):
                 part = rows[low : low + PART]
@@ -89,7 +89,7 @@ class Encoder:
 
     @cached_property
     def _slots(self) -> list[tuple[Column, slice]]:
-        """Return each column with the places of its features."""
+        """Return each column with the positions of its features."""
         found, first = [], 0
         for column in self.schema.columns:
             wide = len(column.features)
@@ -100,10 +100,7 @@ class Encoder:
 
     @cached_property
     def _scales(self) -> list[tuple[slice, Floats]]:
-        """Return runs of numbers that are next to each other, with their ends.
-
-        Those are the lowest and highest of the range, and what they become.
-        """
+        """Return runs of adjacent numbers, with ranges before and after scaling."""
         runs: list[tuple[int, list[tuple[float, ...]]]] = []
         for column, positions in self._slots:
             if column.kind != "number" or column.range is None:
@@ -119,7 +116,7 @@ class Encoder:
         ]
 
     def targets(self, batch: Any) -> NDArray[Any]:
-        """Return the places of labels among the categories, or numbers."""
+        """Return the indices of labels among the categories, or numbers."""
         target = self.schema.target
         assert target is not None
         values = batch.column(target.name)
@@ -129,7 +126,7 @@ class Encoder:
         return codes.astype(np.min_scalar_type(len(target.categories)))
 
     def check(self, column: Column, batch: Any) -> None:
-        """Refuse values of a column that do not agree with its facts."""
+        """Reject values of a column that do not agree with the schema."""
         values = batch.column(column.name)
         for start in range(0, len(values), PIECE):
             piece = values.slice(start, PIECE)
@@ -139,7 +136,7 @@ class Encoder:
                 self._codes(column, piece)
 
     def _fill(self, column: Column, values: Any, out: Floats) -> None:
-        """Write numbers as they are."""
+        """Write numbers without scaling."""
         if types.is_integer(values.type) and not values.null_count:
             out[:] = values.to_numpy()  # nothing can be missing or infinite
         else:
@@ -154,19 +151,19 @@ class Encoder:
             kind = values.type
         if not types.is_float64(kind):
             if not _is_numeric(kind):
-                self._reject(column, "holds no numbers, where the schema has some")
-            # whole numbers beyond 2^53 are rounded
+                self._reject(column, "contains no numbers, although the schema says so")
+            # integers beyond 2^53 are rounded
             values = compute.cast(values, pa.float64(), safe=False)
         found: Floats = values.to_numpy(zero_copy_only=False)
         if np.isfinite(found).all():
             return found
         if np.isinf(found).any():
-            self._reject(column, "holds infinite numbers; mend the file")
+            self._reject(column, "contains infinite numbers; correct the file")
         if column.missing is None:
             self._reject(
                 column,
                 "has missing values; set missing in the schema to a public number that "
-                "stands for them"
+                "replaces them"
                 if column is not self.schema.target
                 else "is the target and has missing values; leave such rows out",
             )
@@ -183,8 +180,8 @@ class Encoder:
             out[codes, np.arange(len(codes))] = 1.0
 
     def _codes(self, column: Column, values: Any) -> NDArray[np.int32]:
-        """Return the place of each value among the indicators."""
-        texts, indices = self._listed(column, values)
+        """Return the index of each value among the indicators."""
+        texts, indices = self._distinct(column, values)
         positions = self._positions[column.name]
         other = column.unseen == OTHER
         unseen, missing = (positions[OTHER],) * 2 if other else (UNSEEN, MISSING)
@@ -197,8 +194,8 @@ class Encoder:
             self._check_codes(column, codes)
         return codes
 
-    def _listed(self, column: Column, values: Any) -> tuple[list[str], NDArray[Any]]:
-        """Return the texts there are, and which of them each value is."""
+    def _distinct(self, column: Column, values: Any) -> tuple[list[str], NDArray[Any]]:
+        """Return distinct strings, and the index of the string of each value."""
         kind = values.type
         if types.is_boolean(kind):
             values, texts = values.cast(pa.uint8()), ["false", "true"]
@@ -206,17 +203,17 @@ class Encoder:
         if types.is_integer(kind) and not values.null_count:
             numbers = values.to_numpy()
             low, high = int(numbers.min()), int(numbers.max())
-            # counted off, which is much faster than looked up
+            # listing all integers between is much faster than a search
             if high - low < SPAN and high < 2**63:
                 shifted = np.subtract(numbers, low, dtype=np.int64, casting="unsafe")
                 return list(map(str, range(low, high + 1))), shifted
         listed = types.is_dictionary(kind)
         if not is_listable(kind.value_type if listed else kind):
-            self._reject(column, "holds neither text nor numbers")
+            self._reject(column, "contains neither strings nor numbers")
         if not listed:
             values = values.dictionary_encode()
         elif len(values.dictionary) > len(values):
-            # a piece of a column with very many values: only those of the piece
+            # a slice of a column with very many values: only those of the slice
             values = values.dictionary_decode().dictionary_encode()
         texts = list(map(text_of, values.dictionary.to_pylist()))
         indices = values.indices.fill_null(len(texts))
@@ -224,9 +221,11 @@ class Encoder:
 
     def _check_codes(self, column: Column, codes: NDArray[np.int32]) -> None:
         if column is self.schema.target:
-            words = "is the target and has {}; leave such rows out, or mend the schema"
+            words = (
+                "is the target and has {}; leave such rows out, or correct the schema"
+            )
         else:
-            words = 'has {}; mend the schema, or set unseen = "other" in it'
+            words = 'has {}; correct the schema, or set unseen = "other" in it'
         missing = MISSING in codes
         what = "missing values" if missing else "values outside its categories"
         self._reject(column, words.format(what))
@@ -235,14 +234,14 @@ class Encoder:
         raise TableError(f"{self.path}: column {column.name!r} {words}.")
 
 
-def _stretch(
+def _clip_and_scale(
     values: Floats, lows: Floats, highs: Floats, floors: Floats, tops: Floats
 ) -> None:
-    """Bring ranges to where they belong, cutting what is outside.
+    """Clip values to their ranges and scale them, in place.
 
-    The steps are those of PublicScaler, in its order, so that results are the same.
+    The operations and their order are those of PublicScaler, so results are the same.
     """
-    # np.clip with a range for each column is several times slower
+    # np.clip with a range per column is several times slower
     np.maximum(values, lows, out=values)
     np.minimum(values, highs, out=values)
     values -= lows
@@ -270,7 +269,7 @@ def is_listable(kind: Any) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the text that a CSV file would have of it."""
+    """Return a value as the string that a CSV file would contain."""
     if value is None or value != value:
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -279,7 +278,7 @@ def text_of(value: Any) -> str:
 
 
 class LenientEncoder:
-    """Features and targets, with NaN in each row that the schema has no place for.
+    """Features and targets, with NaN in each row that does not fit the schema.
 
     Parameters
     ----------
@@ -288,8 +287,8 @@ class LenientEncoder:
 
     Notes
     -----
-    **Guarantee.** Each encoded row depends on that row and the schema alone, and no
-    row is an error. Usable rows are encoded as `tacit.tables.read_rows` does.
+    **Guarantee.** Each encoded row depends only on that row and the schema, and no row
+    is an error. Valid rows are encoded as by `tacit.tables.read_rows`.
     """
 
     def __init__(self, path: Path, schema: Schema) -> None:
@@ -299,15 +298,15 @@ class LenientEncoder:
         self.columns = [c for c in schema.every_column if c.kind != "ignore"]
 
     def encode(self, rows: Sequence[Row]) -> tuple[Floats, NDArray[Any]]:
-        """Return features, and labels or numbers, one for each row."""
+        """Return the features and the label or number of each row."""
         usable = np.array([row is not None for row in rows], dtype=bool)
         arrays = []
         for position, column in enumerate(self.columns):
             cells = [None if row is None else row[position] for row in rows]
             numeric = column.kind == "number"
-            read = _as_numbers if numeric else _as_texts
+            read = _as_numbers if numeric else _as_strings
             values, known = read(column, cells)
-            # [durable:row] what a row cannot be used for is decided by that row alone
+            # [durable:row] whether a row is valid depends only on that row
             usable &= known
             arrays.append(pa.array(values, pa.float64() if numeric else pa.string()))
         batch = pa.record_batch(arrays, names=[column.name for column in self.columns])
@@ -321,7 +320,7 @@ class LenientEncoder:
 def _as_numbers(
     column: Column, cells: Sequence[Any]
 ) -> tuple[list[float], NDArray[np.bool_]]:
-    """Return finite numbers, with the public one for those missing, and which count."""
+    """Return finite numbers, missing ones replaced, and which of them are valid."""
     missing = inf if column.missing is None else float(column.missing)
     numbers = [missing if isnan(x) else x for x in map(_number, cells)]
     stand_in = 0.0 if column.range is None else column.range[0]
@@ -332,7 +331,7 @@ def _as_numbers(
 
 
 def _number(value: Any) -> float:
-    """Return a number, NaN where it is missing, infinity where there is none."""
+    """Return a number, NaN for a missing value, infinity for an invalid one."""
     if value is None:
         return nan
     if isinstance(value, str):
@@ -347,15 +346,15 @@ def _number(value: Any) -> float:
         return inf
 
 
-def _as_texts(
+def _as_strings(
     column: Column, cells: Sequence[Any]
 ) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return texts that the encoder has a place for, and which of them count."""
-    positions = {canonical(category) for category in column.indicators}
-    # an empty text goes where all others go, where there is such a place
+    """Return strings that the encoder knows, and which of them are valid."""
+    known_categories = {canonical(category) for category in column.indicators}
+    # an empty string counts as "other", where the column has that category
     stand_in = "" if column.unseen == OTHER else column.categories[0]
     texts = [_text(cell) for cell in cells]
-    known = [canonical(text) in positions for text in texts]
+    known = [canonical(text) in known_categories for text in texts]
     return (
         [text if k else stand_in for text, k in zip(texts, known, strict=True)],
         np.array(known, dtype=bool) | (column.unseen == OTHER),
@@ -363,5 +362,5 @@ def _as_texts(
 
 
 def _text(value: Any) -> str:
-    """Return a value as the text of a category; nothing for what can be none."""
+    """Return a value as the string of a category, empty if it is invalid."""
     return "" if isinstance(value, list | dict | bytes) else text_of(value)

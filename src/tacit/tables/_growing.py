@@ -1,4 +1,4 @@
-"""Tables that are written to while they are read, some rows at a time."""
+"""Tables that grow, read a fixed number of rows at a time."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = ["GrowingTable", "Taken"]
 
 Position = dict[str, Any]
 
-# Bytes before a position by which it is known again
+# Bytes before a position whose digest identifies it
 TAIL = 2**12
-# Bytes of a line that are kept; a longer line is a row that cannot be used
+# Longest line in bytes; a longer one is an invalid row
 LONGEST = 2**20
-# Metadata key of a Parquet file that lists which strings are categories
+# Metadata key of a Parquet file that says which strings are categories
 ARROW_TYPES = b"ARROW:schema"
 
 
 class Taken(NamedTuple):
-    """Rows that were taken, and up to where; no ``X`` and ``y`` where too few wait."""
+    """Rows and the position after them; ``X`` and ``y`` are None if too few wait."""
 
     n_rows: int
     X: NDArray[np.float64] | None
@@ -48,15 +48,15 @@ class Taken(NamedTuple):
 
 
 class GrowingTable:
-    """A file of lines that grows, or a folder that gets new Parquet files.
+    """A file to which lines are appended, or a folder that gets new Parquet files.
 
     Parameters
     ----------
     path
-        A .csv or .tsv file with a header, a .jsonl or .ndjson file with one object a
-        line, or a folder of .parquet files. Every line is a row, and one that has no
-        end yet waits. Files of a folder are taken in the order of their names, so that
-        a new one must sort after all before it; it must be complete when it appears,
+        A .csv or .tsv file with a header, a .jsonl or .ndjson file with one object per
+        line, or a folder of .parquet files. Every line is a row, and a line without an
+        end waits. Files of a folder are read in the order of their names, so the name
+        of a new file must sort after all others; it must be complete when it appears,
         so write it elsewhere and rename it.
     schema
         Public facts; each must be confirmed. It must have a target.
@@ -65,9 +65,9 @@ class GrowingTable:
 
     Notes
     -----
-    **Guarantee.** Each row depends on one line, or one row of a Parquet file, and the
-    schema alone. A line that cannot be read, or has a value the schema has no place
-    for, is a row of NaN; nothing is refused for what a row holds.
+    **Guarantee.** Each row depends only on the schema and one line, or one row of a
+    Parquet file. A line that cannot be read or does not fit the schema becomes a row of
+    NaN; the content of a row is never an error.
     """
 
     def __init__(
@@ -96,24 +96,24 @@ class GrowingTable:
             self._source = _JSONLines(self.path, names)
         else:
             raise TableError(
-                f"{path}: a stream is read from a .csv, .tsv, .jsonl or .ndjson file, "
-                "or from a folder of .parquet files; there must be one."
+                f"{path}: a stream must be an existing .csv, .tsv, .jsonl or .ndjson "
+                "file, or a folder of .parquet files."
             )
 
     def take(self, position: Position | None, rows: int) -> Taken:
-        """Return the next rows, or how many wait where there are fewer.
+        """Return the next rows, or the number of waiting rows if there are fewer.
 
         Parameters
         ----------
         position
-            What the last `Taken` says; None at the beginning.
+            Position of the last `Taken`; None at the beginning.
         rows
-            How many to take.
+            Number of rows.
 
         Raises
         ------
         TableError
-            When what was taken before is no longer there as it was.
+            If rows that were taken before have changed or are missing.
         """
         at_least(1, rows=rows)
         began = self.check(position)
@@ -121,20 +121,20 @@ class GrowingTable:
         if len(found) < rows:
             return Taken(len(found), None, None, position)
         X, y = self._encoder.encode(found)
-        kept = {**reached, "source": type(self._source).__name__, "facts": self._facts}
-        return Taken(rows, X, y, kept)
+        source = type(self._source).__name__
+        return Taken(rows, X, y, {**reached, "source": source, "facts": self._facts})
 
     def check(self, position: Position | None) -> Position | None:
-        """Refuse a position in another source, or by another schema."""
+        """Return a position; reject one in another source or by another schema."""
         if position is None:
             return None
         if position["facts"] != self._facts:
             raise TableError(
-                "The schema is not the one that the stream was begun with; go on with "
-                "that one, or begin another stream."
+                "The schema is not the one that the stream began with; use that one, "
+                "or start another stream."
             )
         if position["source"] != type(self._source).__name__:
-            raise TableError(f"{self.path}: the stream was begun with another source.")
+            raise TableError(f"{self.path}: the stream began with another source.")
         return position
 
 
@@ -149,21 +149,21 @@ class _Source(ABC):
         self, position: Position | None, rows: int
     ) -> tuple[list[Row], Position]: ...
 
-    def _reject(self, words: str) -> NoReturn:
+    def _reject(self, problem: str) -> NoReturn:
         raise TableError(
-            f"{self.path}: {words}; put back what was there, or begin another stream."
+            f"{self.path}: {problem}; restore the original, or start another stream."
         )
 
 
 class _Lines(_Source):
     """A file in which every line is a row."""
 
-    # bytes of what comes before the rows
+    # bytes before the first row
     header = b""
 
     @abstractmethod
     def fields(self, line: bytes) -> Row:
-        """Return the values of a line, or None where it cannot be read."""
+        """Return the values of a line, or None if it cannot be read."""
 
     def take(self, position: Position | None, rows: int) -> tuple[list[Row], Position]:
         with reading(self.path), open(self.path, "rb") as file:
@@ -179,17 +179,17 @@ class _Lines(_Source):
             return found, {"offset": end, "tail": _tail(file, end)}
 
     def _start(self, file: IO[bytes], position: Position | None) -> int:
-        """Return where rows go on, after making sure that it is the same file."""
+        """Return the offset of the next row, after checks that the file is the same."""
         if file.read(len(self.header)) != self.header:
-            self._reject("the header is not the one that the stream was begun with")
+            self._reject("the header is not the one that the stream began with")
         if position is None:
             return len(self.header)
         offset: int = position["offset"]
         if os.fstat(file.fileno()).st_size < offset:
-            self._reject("the file is shorter than what was taken of it")
-        # [durable:source] rows that were taken are neither taken again nor passed over
+            self._reject("the file is shorter than the part that was already read")
+        # [durable:source] no row is read twice or skipped
         if _tail(file, offset) != position["tail"]:
-            self._reject("the file is not the one that rows were taken of")
+            self._reject("the rows before this position have changed")
         return offset
 
 
@@ -242,7 +242,7 @@ class _JSONLines(_Lines):
         super().__init__(path)
         self._names = names
         with reading(path), open(path, "rb"):
-            pass  # refused now where it cannot be read
+            pass  # fails early if it cannot be read
 
     def fields(self, line: bytes) -> Row:
         try:
@@ -255,15 +255,15 @@ class _JSONLines(_Lines):
 
 
 class _ParquetFolder(_Source):
-    """A folder whose files come whole, in the order of their names."""
+    """A folder of complete files, in the order of their names."""
 
     def __init__(self, path: Path, schema: Schema, names: Sequence[str]) -> None:
         super().__init__(path)
         self._schema, self._names = schema, list(names)
-        self._signs: dict[Path, tuple[tuple[int, int, int], list[Any]]] = {}
+        self._fingerprints: dict[Path, tuple[tuple[int, int, int], list[Any]]] = {}
         self._group: tuple[Path, int, Any] | None = None
         for part in parquet_parts(path)[:1]:
-            self._n_rows(part)  # refused now where it has other columns
+            self._n_rows(part)  # fails early if it has other columns
 
     def take(self, position: Position | None, rows: int) -> tuple[list[Row], Position]:
         with reading(self.path):
@@ -274,8 +274,8 @@ class _ParquetFolder(_Source):
                 # [durable:source] the same for files
                 if self._digest(parts[:files]) != position["digest"]:
                     self._reject(
-                        "files that rows were taken of have changed or are gone, or a "
-                        "new one sorts before them"
+                        "files that were already read have changed or are missing, or "
+                        "a new one sorts before them"
                     )
         found: list[Row] = []
         while len(found) < rows:
@@ -291,19 +291,19 @@ class _ParquetFolder(_Source):
         return found, {"files": files, "row": row, "digest": digest}
 
     def _digest(self, parts: Sequence[Path]) -> str:
-        return _digest_of([self._sign(part) for part in parts])
+        return _digest_of([self._fingerprint(part) for part in parts])
 
-    def _sign(self, part: Path) -> list[Any]:
-        """Return what a file is known by; its end is read again when it was touched."""
+    def _fingerprint(self, part: Path) -> list[Any]:
+        """Return name, size and digest of the end of a file, until it changes."""
         state = part.stat()
         touched = (state.st_size, state.st_mtime_ns, state.st_ino)
-        if part not in self._signs or self._signs[part][0] != touched:
+        if part not in self._fingerprints or self._fingerprints[part][0] != touched:
             with open(part, "rb") as file:
                 tail = _tail(file, state.st_size)
             name = part.relative_to(self.path).as_posix()
-            self._signs[part] = touched, [name, state.st_size, tail]
+            self._fingerprints[part] = touched, [name, state.st_size, tail]
             self._group = None
-        return self._signs[part][1]
+        return self._fingerprints[part][1]
 
     def _n_rows(self, part: Path) -> int:
         with reading(part), parquet.ParquetFile(part) as file:
@@ -311,22 +311,25 @@ class _ParquetFolder(_Source):
             return int(file.metadata.num_rows)
 
     def _rows(self, part: Path, start: int, count: int) -> list[Row]:
-        """Return at most so many rows of a file, from one of its groups."""
-        self._sign(part)
+        """Return at most so many rows of a file, from one of its row groups."""
+        self._fingerprint(part)
         group = self._group
-        held = group is not None and group[0] == part
-        if group is None or not held or not 0 <= start - group[1] < len(group[2]):
+        if (
+            group is None
+            or group[0] != part
+            or not (0 <= start - group[1] < len(group[2]))
+        ):
             group = self._group_at(part, start)
         if group is None:
             return []
         self._group = group
         piece = group[2].slice(start - group[1], count)
         rows = zip(*map(cells_of, piece.columns), strict=True)
-        # a cell that cannot be read spoils its row, as it does a line
+        # a cell that cannot be read makes its row invalid
         return [None if any(c is UNREADABLE for c in row) else row for row in rows]
 
     def _group_at(self, part: Path, start: int) -> tuple[Path, int, Any] | None:
-        """Return the group of rows that has this one, and where it begins."""
+        """Return the row group with a row, and the index of its first row."""
         if start >= self._n_rows(part):
             return None
         with reading(part), parquet.ParquetFile(part) as file:
@@ -351,7 +354,7 @@ def _next_line(file: IO[bytes]) -> tuple[bytes | None, int, bool]:
 
 
 def _tail(file: IO[bytes], end: int) -> str:
-    """Return a digest of the last bytes before a place."""
+    """Return a digest of the bytes before an offset."""
     start = max(0, end - TAIL)
     file.seek(start)
     return sha256(file.read(end - start)).hexdigest()
@@ -364,7 +367,7 @@ def _digest_of(data: Any) -> str:
 def _group_columns(
     part: Path, file: Any, group: int, names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return columns of a group of rows, by their names."""
+    """Return columns of a row group, by their names."""
     try:
         table = file.read_row_group(group, columns=list(names))
         return {name: table.column(name) for name in names}
@@ -373,10 +376,10 @@ def _group_columns(
 
 
 def _group_column(part: Path, file: Any, group: int, name: str) -> Any:
-    """Return one column, as plain texts where pyarrow rejects their list as a whole.
+    """Return a column, as plain strings if pyarrow rejects its list of categories.
 
-    It checks all of a list of categories at once, so that one text that is no UTF-8
-    would make all rows of the group an error.
+    A single category that is not UTF-8 would otherwise make the whole row group an
+    error.
     """
     try:
         return file.read_row_group(group, columns=[name]).column(name)

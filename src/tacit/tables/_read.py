@@ -1,4 +1,4 @@
-"""Tables as arrays, whole or block by block."""
+"""Reading of tables as arrays, as a whole or block by block."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Floats = NDArray[np.float64]
 
 
 class Table(NamedTuple):
-    """Encoded features, one row a row, and labels or targets; None without a target."""
+    """Encoded features, and labels or targets; None without a target."""
 
     X: Floats
     y: NDArray[Any] | None
 
 
 class Block(NamedTuple):
-    """Some rows: features, and a pyarrow batch of the columns kept, or None."""
+    """Features of some rows, and a pyarrow batch of kept columns, or None."""
 
     X: Floats
     kept: Any
@@ -50,7 +50,7 @@ def read_rows(
     memory: int | None = None,
     scratch: str | os.PathLike[str] | None = None,
 ) -> Table:
-    """Return a table, encoded by its schema.
+    """Read a table, encoded by its schema.
 
     Parameters
     ----------
@@ -61,17 +61,16 @@ def read_rows(
     with_target
         Whether to read the target.
     progress
-        Whether to show a bar.
+        Whether to show a progress bar.
     encoding, delimiter
-        Of a CSV file. None finds out whether fields are separated by comma, semicolon
-        or tab.
+        Of a CSV file. None detects whether fields are separated by comma, semicolon or
+        tab.
     memory
-        Bytes that features may take in memory; None for a third of what is available
-        under the limits set for this process. Where they take more they are written
-        once to a file without a name in ``scratch``, and ``X`` is a read-only
-        `numpy.memmap` of it.
+        Bytes that features may use in memory; None for a third of what is available
+        under the limits of this process. If they need more, they are written to an
+        unnamed temporary file, and ``X`` is a read-only `numpy.memmap` of it.
     scratch
-        Folder for that file; None for the usual one.
+        Folder for that file; None for the default temporary folder.
 
     Returns
     -------
@@ -80,9 +79,9 @@ def read_rows(
 
     Notes
     -----
-    **Guarantee.** Each row of ``X`` depends on that row of the file and the schema
-    alone. A file that does not agree with the schema is refused in one sentence that
-    names the column and quotes no value.
+    **Guarantee.** Each row of ``X`` depends only on that row of the file and the
+    schema. A file that does not agree with the schema is rejected with one sentence
+    that names the column and quotes no value.
     """
     schema.require_confirmed()
     if memory is not None:
@@ -127,16 +126,16 @@ def batches(
     schema
         Public facts; each must be confirmed.
     rows
-        Most rows of a block.
+        Largest number of rows of a block.
     keep
-        Columns to pass through as they are, whether the schema names them or not.
+        Columns to return unchanged, whether the schema names them or not.
     encoding, delimiter
         Of a CSV file, as in `read_rows`.
 
     Yields
     ------
     Block
-        Features, and a pyarrow batch of the columns kept, or None.
+        Features, and a pyarrow batch of the kept columns, or None.
     """
     at_least(1, rows=rows)
     schema.require_confirmed()
@@ -166,9 +165,9 @@ def check(
     encoding: str = "utf-8",
     delimiter: str | None = None,
 ) -> None:
-    """Read a table through, and refuse it where it does not agree with its schema.
+    """Check that a table agrees with its schema.
 
-    The refusal names every column that does not agree.
+    The error names every column that does not.
 
     Parameters
     ----------
@@ -185,7 +184,7 @@ def check(
             f"The schema has no range or categories for {', '.join(empty)}; fill them "
             "in first."
         )
-    # as text, so that the reader of CSV does not stop at the first that is no number
+    # as strings, so that the CSV reader does not stop at the first invalid number
     numbers = [c.name for c in schema.every_column if c.kind == "number"]
     with_target = schema.target is not None
     source = _Source.open(path, schema, with_target, numbers, encoding, delimiter)
@@ -205,7 +204,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Source:
-    """A file whose columns are those of the schema."""
+    """A file with the columns of the schema."""
 
     path: Path
     file: TableFile
@@ -238,7 +237,7 @@ class _Source:
         return cls(Path(path), file, Encoder(Path(path), schema, texts), kinds)
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Yield the batches of a file that stays as it is meanwhile."""
+        """Yield the batches of a file, which must not change in the meantime."""
         before, seen = _state(self.path), 0
         for batch in self.file.read(self.kinds, rows):
             seen += batch.num_rows
@@ -247,21 +246,21 @@ class _Source:
         known = self.file.n_rows
         if before != _state(self.path) or known not in (None, seen):
             raise TableError(
-                f"{self.path}: the file changed while it was read; read it again when "
-                "nothing writes to it."
+                f"{self.path}: the file changed while it was read; try again when no "
+                "program writes to it."
             )
         if not seen:
             raise TableError(f"{self.path}: the table has a header and no rows.")
 
     def labels(self, found: NDArray[Any]) -> NDArray[Any]:
-        """Return what places among the categories stand for; numbers as they are."""
+        """Return the labels of indices among the categories; numbers unchanged."""
         target = self.encoder.schema.target
         labels = None if target is None else target.labels
         return found if labels is None else np.array(labels)[found]
 
 
 class _Targets:
-    """Labels or numbers gathered batch by batch, without a second copy of them."""
+    """Labels or numbers, collected batch by batch without a second copy."""
 
     def __init__(self, source: _Source) -> None:
         self._source = source
@@ -302,10 +301,10 @@ def check_names(
     needed: Sequence[str],
     keep: Sequence[str],
 ) -> None:
-    """Refuse a header that is not that of the schema.
+    """Reject a header that does not agree with the schema.
 
-    Names that the file alone has are shown last: where the schema's are there, the
-    header is one, and no row.
+    Names that only the file has are quoted last: if all names of the schema are there,
+    the first line is a header and not a row.
     """
     for name in (*needed, *keep):
         if names.count(name) > 1:
@@ -333,7 +332,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _state(path: Path) -> list[tuple[str, int, int]]:
-    """Return what changes when somebody writes to a file or folder."""
+    """Return sizes and times that change if a file or folder is written to."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     try:
         states = [(str(file), file.stat()) for file in files]

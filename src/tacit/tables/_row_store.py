@@ -21,13 +21,13 @@ __all__ = ["RowStore", "available", "memory_limit"]
 
 Floats = NDArray[np.float64]
 
-# Rows to make room for at first, and the share by which room grows
+# Initial capacity in rows, and the fraction by which it grows
 FIRST = 2**14
 GROWTH = 1 / 8
-# Rows may take this part of what is available: a fit holds a second copy of them, cut
-# to its bounds, and the rest is for everything else
+# Fraction of the available memory for rows: a fit makes a second copy, clipped to its
+# bounds, and the rest is for everything else
 PART = 1 / 3
-UNLIMITED = 2**60  # what some systems call no limit
+UNLIMITED = 2**60  # some systems report numbers this large for no limit
 
 
 class RowStore:
@@ -38,13 +38,12 @@ class RowStore:
     n_features
         Entries of a row.
     n_rows
-        Rows to expect, or None where nobody knows.
+        Expected number of rows, or None if it is unknown.
     limit
-        Bytes that rows may take in memory. More go to a file that has no name, so that
-        nothing is left of it however the process ends, and that only its owner could
-        have opened.
+        Bytes that rows may use in memory. More rows go to an unnamed file, so that
+        nothing is left of it however the process ends.
     scratch
-        Folder of that file; None for the usual one.
+        Folder of that file; None for the default temporary folder.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class RowStore:
         if n_rows is not None and self._bytes(n_rows) > limit:
             self._open(self._bytes(n_rows))
         else:
-            self._make_room(n_rows if n_rows is not None else 0)
+            self._resize(n_rows if n_rows is not None else 0)
 
     def __len__(self) -> int:
         return self._filled
@@ -72,27 +71,27 @@ class RowStore:
         return rows * self._wide * 8
 
     def block(self, rows: int) -> Floats:
-        """Return room for the next rows, to be written to before `add`."""
+        """Return an array for the next rows, to be filled before `add`."""
         needed = self._filled + rows
         if self._file is None:
-            self._provide(needed)
+            self._reserve(needed)
         if self._file is None:
             return self._buffer[self._filled : needed]
         if len(self._buffer) < rows:
             self._buffer = np.empty((rows, self._wide))
         return self._buffer[:rows]
 
-    def _provide(self, needed: int) -> None:
-        """Make room in memory, or go to disk."""
+    def _reserve(self, needed: int) -> None:
+        """Reserve memory for so many rows, or move them to disk."""
         if self._bytes(needed) > self._limit:
             self._spill()
         elif needed > len(self._buffer):
             most = self._limit // max(1, self._bytes(1))
             grown = max(FIRST, needed + int(GROWTH * needed))
-            self._make_room(max(needed, min(grown, most)))
+            self._resize(max(needed, min(grown, most)))
 
     def add(self, rows: int) -> None:
-        """Count the rows written to the last block."""
+        """Append the rows that were written to the last block."""
         if self._file is not None:
             self._write(self._buffer[:rows])
         self._filled += rows
@@ -100,7 +99,7 @@ class RowStore:
     def finish(self) -> Floats:
         """Return all rows: an array, or a read-only map of the file."""
         if self._file is None:
-            self._make_room(self._filled)
+            self._resize(self._filled)
             return self._buffer
         with self._file as file, self._explained():
             file.flush()
@@ -109,26 +108,26 @@ class RowStore:
             )
 
     def close(self) -> None:
-        """Give the file back, where reading was broken off."""
+        """Delete the file, if reading was interrupted."""
         if self._file is not None:
             self._file.close()
 
-    def _make_room(self, rows: int) -> None:
+    def _resize(self, rows: int) -> None:
         try:
             if not self._filled:
                 self._buffer = np.empty((rows, self._wide))
                 return
-            # in place: a block this large is moved by changing the page table, so
-            # that there are never two of it. No view of it is alive by now
+            # in place: a block this large is moved in the page table, so there are
+            # never two copies. No view of it is alive by now
             self._buffer.resize((rows, self._wide), refcheck=False)
         except MemoryError:
             if self._file is None:
                 self._spill()
 
     def _spill(self) -> None:
-        held, self._buffer = self._buffer, np.empty((0, self._wide))
+        rows, self._buffer = self._buffer, np.empty((0, self._wide))
         self._open(self._bytes(self._filled))
-        self._write(held[: self._filled])
+        self._write(rows[: self._filled])
 
     def _open(self, needed: int) -> None:
         with self._explained():
@@ -146,44 +145,44 @@ class RowStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what goes wrong with the file into one sentence."""
+        """Turn an error of the file into one sentence."""
         try:
             yield
         except OSError as error:
             raise TableError(
-                f"The scratch folder {self._scratch} {_trouble(error)}; give another "
-                "as scratch, or leave columns out of the schema."
+                f"The scratch folder {self._scratch} {_problem(error)}; give another "
+                "one as scratch, or leave columns out of the schema."
             ) from None
 
 
-def _trouble(error: OSError) -> str:
+def _problem(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "has no room for the encoded rows, which do not fit in memory"
     if error.errno == errno.ENOMEM:
         return (
-            "holds encoded rows that the limit on addresses forbids to map; raise "
-            "that limit (ulimit -v)"
+            "has the encoded rows, but they cannot be mapped into memory; raise the "
+            "limit on addresses (ulimit -v)"
         )
     return "cannot take the encoded rows, which do not fit in memory"
 
 
 def memory_limit() -> int:
-    """Return the bytes that rows in memory may take."""
+    """Return the bytes of memory that rows may use."""
     return int(min(available(), UNLIMITED) * PART)
 
 
 def available() -> float:
-    """Return the bytes left to this process, by the tightest limit set."""
+    """Return the bytes left to this process, by its tightest limit."""
     return max(0.0, min(_free(), _resource_limits(), _cgroups()))
 
 
 def _free() -> float:
-    """Return what the machine has left."""
+    """Return the available memory of the machine."""
     return _kilobytes("/proc/meminfo", "MemAvailable")
 
 
 def _resource_limits() -> float:
-    """Return what the limits set for this process leave."""
+    """Return the memory left by the resource limits of this process."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -205,7 +204,7 @@ def _kilobytes(file: str, key: str) -> float:
 
 
 def _cgroups() -> float:
-    """Return what the control groups around this process leave."""
+    """Return the memory left by the control groups of this process."""
     left = inf
     for line in _lines("/proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
@@ -218,7 +217,7 @@ def _cgroups() -> float:
 
 
 def _group(root: str, path: str, limit: str, usage: str) -> float:
-    """Return what a group and all above it leave; files in cache can be given up."""
+    """Return the memory left by a group and its parents; cached files count as free."""
     left = inf
     folder = Path(root) / path.strip().lstrip("/")
     for group in (folder, *folder.parents):

@@ -1,4 +1,4 @@
-"""What is publicly known of a table: its columns, their ranges and categories."""
+"""Public facts about a table: its columns, their ranges and categories."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tacit.tables._column import Column, check_known, column_of, writable
 __all__ = ["VERSION", "Schema"]
 
 VERSION = 1
-# Keys of columns that a target has not: nothing of it may be missing
+# Keys that a target does not have, because no target may be missing
 NOT_FOR_TARGETS = ("missing", "unseen")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What is publicly known of a table, from which rows are read and encoded.
+    """Public facts about a table, by which its rows are read and encoded.
 
-    Numbers are brought from their range to -1 to 1 and cut to it, as
-    `~tacit.preprocessing.PublicScaler` does; categories become indicators, as with
+    Numbers are clipped to their range and scaled to -1 to 1, as by
+    `~tacit.preprocessing.PublicScaler`; categories become indicators, as by
     `~tacit.preprocessing.PublicOneHot`.
 
     Parameters
@@ -41,9 +41,9 @@ class Schema:
 
     Notes
     -----
-    **Guarantee.** Each encoded row depends on that row and the schema alone. The
-    schema costs no privacy where it is public; a range or a category that was read off
-    the rows is a release of its own, which no ledger counts. So nothing is read until
+    **Guarantee.** Each encoded row depends only on that row and the schema. A public
+    schema costs no privacy; a range or a category that was computed from the rows is a
+    release of its own, which no ledger counts. So no row is read until
     `require_confirmed` passes.
 
     Examples
@@ -70,7 +70,7 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         if not isinstance(self.note, str) or not writable(self.note):
-            raise TableError("note must be text.")
+            raise TableError("note must be a string.")
         if self.given_norm is not None:
             try:
                 positive(row_norm=self.given_norm)
@@ -105,7 +105,7 @@ class Schema:
 
     @property
     def every_column(self) -> tuple[Column, ...]:
-        """The columns, and after them the target where there is one."""
+        """The columns, followed by the target if there is one."""
         return self.columns if self.target is None else (*self.columns, self.target)
 
     @property
@@ -115,20 +115,20 @@ class Schema:
 
     @property
     def feature_ranges(self) -> list[tuple[float, float]]:
-        """Lowest and highest value of each encoded feature, whatever the rows are.
+        """Public lowest and highest value of each encoded feature.
 
-        Indicators are from 0 to 1, numbers from -1 to 1 or with their zero at 0. They
+        Indicators are from 0 to 1, numbers from -1 to 1 or with their zero at 0. These
         are the ``feature_bounds`` of sparse models.
         """
         return [pair for column in self.columns for pair in column.feature_ranges]
 
     @property
     def row_norm(self) -> float:
-        """Public bound to shorten encoded rows to.
+        """Public L2 norm that encoded rows are clipped to.
 
-        Left out of the schema, it is the root mean square length of a row whose
-        numbers are spread evenly over their ranges: a number has then a mean square
-        of 1/3, whether zero is in the middle or at an end, and a category exactly one
+        If the schema does not give it, it is the root mean square norm of a row whose
+        numbers are uniform over their ranges: a number then has a mean square of 1/3,
+        whether zero is in the middle or at an end, and a category has exactly one
         indicator that is 1.
         """
         if self.given_norm is not None:
@@ -137,15 +137,15 @@ class Schema:
 
     @property
     def widths(self) -> list[int]:
-        """How many features each column becomes, without those ignored."""
+        """Number of features of each column that is not ignored."""
         return [len(c.features) for c in self.columns if c.kind != "ignore"]
 
     def unconfirmed(self) -> list[str]:
-        """Return the columns whose facts no person stands behind yet."""
+        """Return the names of columns whose facts nobody has confirmed yet."""
         return [column.name for column in self.every_column if not column.is_confirmed]
 
     def require_confirmed(self) -> None:
-        """Refuse a schema with facts that are only what was read off the rows."""
+        """Reject a schema with facts that nobody has confirmed as public."""
         waiting = self.unconfirmed()
         if waiting:
             names = ", ".join(map(repr, waiting))
@@ -155,14 +155,14 @@ class Schema:
             )
 
     def confirm(self, columns: Iterable[str] | None = None, by: str = "") -> Schema:
-        """Return the schema with the facts of these columns taken as public.
+        """Return the schema with the facts of these columns confirmed as public.
 
         Parameters
         ----------
         columns
-            Names, that of the target included; None for all.
+            Names of columns or the target; None for all.
         by
-            Who stands behind them.
+            Person who confirms them.
         """
         if isinstance(columns, str):
             columns = (columns,)
@@ -182,16 +182,16 @@ class Schema:
         return schema
 
     def column(self, name: str) -> Column:
-        """Return the column, or the target, of this name."""
+        """Return the column, or the target, with this name."""
         for column in self.every_column:
             if column.name == name:
                 return column
         raise TableError(f"The schema has no column {name!r}.")
 
     def with_column(self, column: Column) -> Schema:
-        """Return the schema with the column of this name replaced.
+        """Return the schema with the column of the same name replaced.
 
-        Who confirmed the facts it had has not confirmed others.
+        Changed facts lose the name of the person who confirmed the old ones.
         """
         had = self.column(column.name)
         if column != had and column.confirmed_by == had.confirmed_by:
@@ -204,9 +204,9 @@ class Schema:
     def with_target(self, name: str) -> Schema:
         """Return the schema with this column as the target.
 
-        The target it had is ignored then, as it may tell too much of the new one. A
-        flag, which is a number from 0 to 1 with its zero at 0, becomes the labels 0
-        and 1.
+        The former target is then ignored, because it may reveal too much of the new
+        one. A flag, which is a number from 0 to 1 with its zero at 0, becomes the
+        labels 0 and 1.
         """
         chosen = self.column(name)
         if chosen is self.target:
@@ -226,7 +226,7 @@ class Schema:
         return replace(self, columns=tuple(left), target=target)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as plain data, as in the file."""
+        """Return the schema as plain data, as in a schema file."""
         found: dict[str, Any] = {"version": VERSION}
         if self.given_norm is not None:
             found["row_norm"] = self.given_norm
@@ -241,7 +241,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Schema:
-        """Return the schema of plain data, or say which table and key is wrong."""
+        """Return the schema of plain data; errors name the table and the key."""
         if not isinstance(facts, Mapping):
             raise TableError("A schema must be a table of keys.")
         version = facts.get("version")
@@ -249,13 +249,13 @@ class Schema:
             raise TableError(f"version must be {VERSION}.")
         if version > VERSION:
             raise TableError(
-                f"version is that of a later tacit; this one reads {VERSION}. "
-                "Upgrade tacit."
+                f"version is that of a later tacit, and this one reads version "
+                f"{VERSION}; upgrade tacit."
             )
         check_known(facts, ("version", "row_norm", "note", "target", "columns"))
         tables = facts.get("columns", {})
         if not isinstance(tables, Mapping):
-            raise TableError("columns must be tables, one [columns.name] a column.")
+            raise TableError("columns must be tables, one [columns.name] per column.")
         target = facts.get("target")
         return cls(
             tuple(_column(name, table) for name, table in tables.items()),
@@ -274,9 +274,9 @@ class Schema:
             raise TableError(f"{path}: {error}") from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the schema as TOML that people can read and edit.
+        """Write the schema to a TOML file that people can read and edit.
 
-        Comments of people in an older file are not kept; a ``note`` is.
+        A ``note`` is kept, and comments in an existing file are lost.
         """
         _toml.write(path, self.to_dict())
 

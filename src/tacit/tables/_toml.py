@@ -15,14 +15,14 @@ from tacit.data._files import TableError
 __all__ = ["read", "write"]
 
 HEADER = """\
-# What is publicly known of a table. Nothing is read by it until every entry has
-# source = "public": compare each range and list of categories with public knowledge,
-# and replace what differs. An entry with source = "data", or with none, was read off
-# the rows, and using it as it is would release something of them.
+# Public facts about a table. No row is read until every entry has source = "public":
+# compare each range and list of categories with public knowledge, and correct what
+# differs. An entry with source = "data", or without a source, was computed from the
+# rows; used unchanged, it would release information about them.
 """
 UNFILLED = {
-    "range": "  # fill in: the lowest and highest value there can be",
-    "categories": "  # fill in: the values there can be",
+    "range": "  # fill in: lowest and highest possible value",
+    "categories": "  # fill in: the possible values",
 }
 BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -32,28 +32,28 @@ WIDTH = 88
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the tables of a file, or say in one sentence why there are none."""
+    """Return the content of a schema file; reject an invalid one in one sentence."""
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
         return tomllib.loads(text)
     except OSError as error:
         raise TableError(f"{path}: {(error.strerror or 'cannot be read')}.") from None
     except UnicodeDecodeError:
-        raise TableError(f"{path}: a schema must be UTF-8 text.") from None
+        raise TableError(f"{path}: a schema must be a UTF-8 file.") from None
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"{path}: not valid TOML: {error}.") from None
-    except (RecursionError, ValueError):  # nested too deep, or a number too long
-        raise TableError(f"{path}: not valid TOML of a schema.") from None
+    except (RecursionError, ValueError):  # nested too deep, or too long a number
+        raise TableError(f"{path}: not valid TOML for a schema.") from None
 
 
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any]) -> None:
-    """Write a schema whole or not at all."""
+    """Write a schema file as a whole, or not at all."""
     target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(dumps(facts))
-        # a new file is for its owner alone, and an old one for whom it was
+        # a new file is readable by its owner only; an existing one keeps its mode
         if target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
         os.replace(name, target)
@@ -80,7 +80,7 @@ def _pairs(table: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
 def _line(key: str, value: Any) -> str:
     comment = UNFILLED.get(key, "") if value == [] else ""
     if key == "source" and value == "data":
-        comment = "  # read off the rows"
+        comment = "  # computed from the rows"
     line = f"{key} = {_value(value)}"
     if isinstance(value, list) and len(line) > WIDTH:
         items = "".join(f"  {_value(item)},\n" for item in value)
