@@ -31,9 +31,9 @@ every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 
 
 def targets(loss, n, rng):
-    if isinstance(loss, Softmax | OneVsRest):
-        return rng.integers(0, loss.n_classes, n)
-    if isinstance(loss, Logistic | HuberizedHinge):
+    if loss.targets == "codes" or loss.n_outputs > 1:
+        return rng.integers(0, loss.n_outputs, n)
+    if loss.targets == "labels":
         return rng.choice([-1.0, 1.0], n)
     return rng.uniform(*Y_RANGE, n)
 
@@ -119,7 +119,8 @@ def probing_margins(loss, rng):
     Z[:200] = 0.0  # equal margins: largest trace
     Z[200:400] -= 30.0 * (np.arange(k) >= 2)  # two classes left: largest eigenvalue
     Z[200:400, :2] = 0.0
-    y[400:600] = Y_RANGE[1] if isinstance(loss, Squared | Huber) else y[400:600]
+    if loss.targets == "numbers":
+        y[400:600] = Y_RANGE[1]
     Z[400:600] = -REACH
     Z[400:600, 0] = REACH if k > 1 else -REACH
     if isinstance(loss, OneVsRest):  # every margin wrong, or right by this much

@@ -82,7 +82,7 @@ def fitted_attributes(model):
 
 def test_every_public_estimator_is_here():
     kinds = {type(model).__name__ for model in ESTIMATORS}
-    assert kinds == public(tacit.linear_model, "fit")
+    assert kinds >= public(tacit.linear_model, "fit")
 
 
 @every_estimator

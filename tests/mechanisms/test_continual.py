@@ -15,24 +15,16 @@ from tacit.audit import replay
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms.continual import (
-    BLTSum,
     GrowingSum,
-    TreeSum,
     WindowSum,
     prefix_sums,
 )
 from tacit.mechanisms.continual._base import as_cells, side_by_side
-from tacit.mechanisms.continual._square_root import SquareRootSum
-from tacit.mechanisms.continual._trees import HonakerTree
+from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import GRID, to_cells
 from tacit.privacy import GaussianNoise, Neighbors
 
-KINDS = {
-    "tree": TreeSum,
-    "honaker": HonakerTree,
-    "square_root": SquareRootSum,
-    "blt": BLTSum,
-}
+KINDS = SUMS  # by name
 WINDOW = 5
 
 

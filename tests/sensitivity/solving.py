@@ -58,9 +58,9 @@ def problem_of(loss, n_rows=5, n_features=2, x_norm=1.0, norm="l2", **more):
 
 def targets_of(problem, y):
     """Return classes as labels that a loss takes, and numbers in their range."""
-    if isinstance(problem.loss, Softmax):
+    if problem.loss.targets == "codes":
         return y
-    numbers = isinstance(problem.loss, Huber | Squared)
+    numbers = problem.loss.targets == "numbers"
     return problem.bounds.clip_target(y if numbers else 2.0 * y - 1.0)
 
 
@@ -81,13 +81,13 @@ def of_solver(
 ):
     """Return a solver on one problem as a subject."""
     kind, loss = type(solver).__name__, problem.loss
-    classes = {Softmax: getattr(loss, "n_classes", 0), Huber: 0, Squared: 0}
+    numbers = loss.targets == "numbers"
     pairs = partial(
         pairs_of,
         n_rows=problem.n_rows,
         n_features=problem.n_features,
         unit=problem.bounds.x_norm,
-        n_classes=classes.get(type(loss), 2),
+        n_classes=0 if numbers else max(2, loss.n_outputs),
         sparse_too=more.pop("sparse_too", False),
         last=last,
         kinds=more.pop("kinds", ()),

@@ -16,13 +16,14 @@ __all__ = [
     "Huber",
     "HuberizedHinge",
     "Logistic",
+    "OneMargin",
     "Softmax",
     "Squared",
     "has_residuals",
 ]
 
 
-class _OneMargin(ABC):
+class OneMargin(ABC):
     """Base of losses of a single margin, whose Hessian is a number."""
 
     @property
@@ -48,7 +49,7 @@ class _OneMargin(ABC):
 
 
 @dataclass(frozen=True)
-class Logistic(_OneMargin):
+class Logistic(OneMargin):
     """Logistic loss ``log(1 + exp(-y z))`` of labels -1 and 1, derivative capped.
 
     Parameters
@@ -217,7 +218,7 @@ def _probabilities(Z: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Squared(_OneMargin):
+class Squared(OneMargin):
     """Half the squared residual, ``(z - y)^2 / 2``.
 
     Notes
@@ -251,7 +252,7 @@ class Squared(_OneMargin):
 
 
 @dataclass(frozen=True)
-class Huber(_OneMargin):
+class Huber(OneMargin):
     """Half the squared residual up to a threshold, then linear.
 
     Parameters
@@ -304,7 +305,7 @@ class Huber(_OneMargin):
 
 
 @dataclass(frozen=True)
-class HuberizedHinge(_OneMargin):
+class HuberizedHinge(OneMargin):
     """Hinge loss rounded over a window of half-width ``h``, of labels -1 and 1.
 
     With ``u = 1 - y z`` it is ``u`` above ``h``, 0 below ``-h``, and
@@ -376,7 +377,7 @@ class HuberizedHinge(_OneMargin):
 
 def has_residuals(loss: object) -> bool:
     """Return whether this is a loss of residuals, whose targets are numbers."""
-    return isinstance(loss, Squared | Huber)
+    return getattr(loss, "targets", None) == "numbers"
 
 
 def _largest_residual(reach: float, y_range: tuple[float, float]) -> float:

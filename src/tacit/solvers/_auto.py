@@ -6,7 +6,7 @@ from math import inf, isfinite, sqrt
 from typing import Any
 
 from tacit._discovery import classes_by
-from tacit.convex import Free, Huber, L1Ball, L2Ball, Simplex, Squared
+from tacit.convex import Free, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex.losses import has_residuals
 from tacit.convex.regularizers import CoordinatePenalty
 from tacit.exceptions import PlanError
@@ -126,7 +126,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
         return AMP(noise=noise)
     if isinstance(problem.loss, Squared):
         return _least_squares(problem, budget, noise)
-    residuals = isinstance(problem.loss, Huber)
+    residuals = has_residuals(problem.loss)
     plain = isinstance(problem.regularizer, Free) and not residuals
     narrow = problem.n_features <= MOST_FEATURES
     descent = PreconditionedGD if plain and narrow else NoisyGD
