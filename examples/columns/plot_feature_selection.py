@@ -3,9 +3,9 @@ Which columns matter, released privately
 ========================================
 
 A survey has 300 questions, and a score that four of them explain. Which four is worth
-telling, and so is a model of those alone: but whoever names columns after looking at
-the answers has revealed something about the people who gave them. How many people does
-it take to name the right columns with a budget of 1, and what does the model then lose?
+publishing, and so is a model of only those. But a selection made from the answers
+reveals something about the people who gave them. How many people does it take to select
+the right columns with a budget of 1, and how much accuracy does the model then lose?
 
 The survey is synthetic. Seeds are fixed for reproduction only.
 """

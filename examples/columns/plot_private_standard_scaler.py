@@ -4,9 +4,9 @@ When a private mean and standard deviation are worth their price
 
 A sensor reports temperatures of -40 to 85 degrees, and rooms are mostly at 21. Scaled
 by the public range, all rooms look alike.
-:class:`tacit.preprocessing.PrivateStandardScaler` learns a mean and a standard standard
-deviation with noise, and charges for it. How much of a budget of 1 should go to the
-scaler, and does it pay?
+:class:`tacit.preprocessing.PrivateStandardScaler` releases a mean and a
+standard deviation with noise, for a charge. How much of a budget of 1 should go to the
+scaler, and is it worth it?
 
 The rooms are synthetic. Seeds are fixed for reproduction only.
 """

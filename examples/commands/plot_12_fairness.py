@@ -3,8 +3,8 @@ How are groups treated, and was it the noise? tacit fairness
 ============================================================
 
 A model was fitted with noise. Does it treat women and men alike, and would it have done
-so without the noise? ``tacit fairness`` measures the figures of groups, and certifies
-within which limits those of the same model without noise lie.
+so without the noise? ``tacit fairness`` measures metrics of groups, and certifies
+bounds on those of the same model without noise.
 """
 
 from _shell import Shell, census_files
@@ -13,8 +13,8 @@ tacit = Shell()
 
 # %%
 # The table and the schema of public facts, as in the example on schemas. Nobody in the
-# table exists. The model is fitted by output perturbation, whose plan tells how far
-# noise can have moved the weights.
+# table exists. The model is fitted by output perturbation, whose plan bounds the change
+# of the weights by noise.
 
 census_files(tacit.folder)
 LEDGER = "--ledger sqlite:///budget.db"
@@ -25,9 +25,9 @@ tacit(
 )
 
 # %%
-# Figures and certificate for those who may see the rows. Nothing is charged, and what
-# is printed is private data. An interval that is wide says that noise may have changed
-# much, and not that it did.
+# Metrics and certificate for those who may see the rows. Nothing is charged, and the
+# output is private data. A wide interval means that noise may have changed much, not
+# that it did.
 
 tacit("fairness model census.csv --sensitive female --notion accuracy_parity")
 

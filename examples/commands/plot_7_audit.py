@@ -3,8 +3,8 @@ An attack on an estimator: tacit audit
 ======================================
 
 The guarantee of a model is proved on paper. Does the code keep it? ``tacit audit`` fits
-many times to pairs of tables that differ in one row, tries to tell them apart, and
-prints a lower bound on epsilon. The rows are its own, so nothing is charged.
+many times to pairs of tables that differ in one row, tries to distinguish them, and
+prints a lower bound on epsilon. It generates these rows itself, so nothing is charged.
 """
 
 from _shell import Shell

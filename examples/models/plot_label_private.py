@@ -2,8 +2,8 @@
 When only the labels are private
 ================================
 
-Who was in the study is known, and so is what they look like. What must stay private is
-how they answered. Is this easier than to hide all of a row?
+The participants of a study and their features are public. Only their answers must stay
+private. Is this easier than to protect all of a row?
 
 The digits are public and stand for such a study. Seeds are fixed for reproduction only.
 """
@@ -23,16 +23,15 @@ X, X_new, y, y_new = train_test_split(images, digits, test_size=400, random_stat
 print(X.shape)
 
 # %%
-# With ``private="labels"`` features are public. The questions may then be the rows
-# themselves, so that no other public rows are needed: each label is one vote among the
-# teachers, also in the question about its own row. Here every row
-# is a question.
+# With ``private="labels"`` features are public. The queries may then be the rows
+# themselves, so that no other public rows are needed: each label affects the vote of
+# one teacher, also in the query of its own row. Here every row is a query.
 
 learner = KNeighborsClassifier(1)
 
 
 def fitted(epsilon):
-    """Return a student of labels that are hidden."""
+    """Return a student of private labels."""
     labeler = PrivateLabeler(
         learner,
         60,
@@ -50,17 +49,17 @@ student = fitted(8.0)
 print(student.privacy_)
 
 # %%
-# The report says what is protected, and what is not. Few votes and ten classes make
-# noisy answers. The default student averages them over alike images, and has the
-# features of all rows to tell which are alike.
+# The report states what is protected, and what is not. Few votes and ten classes make
+# noisy answers. The default student averages them over similar images, which it finds
+# by the public features of all rows.
 
 right = np.mean(student.labels_.values == y[student.questions_])
 print(f"{right:.0%} of the answers are right, and {student.score(X_new, y_new):.0%} of")
-print("what the student says of new images")
+print("the predictions of the student for new images")
 
 # %%
-# A forest learns from the labels as they are released, and does not know that they are
-# noisy. It costs nothing to try it on the same answers.
+# A forest learns from the released labels, without a correction for noise. It costs no
+# budget to try it on the same answers.
 
 epsilons = [2.0, 4.0, 8.0, 16.0]
 smooth, plain = [], []
@@ -77,7 +76,7 @@ ax.semilogx(epsilons, smooth, "o-", label="default student")
 ax.semilogx(epsilons, plain, "s-", label="forest of labels")
 ax.axhline(best, color="k", ls="--", label="the learner without privacy")
 ax.axhline(0.1, color="gray", ls=":", label="guessing")
-ax.set(xlabel="epsilon, of labels alone", ylabel="accuracy on new images")
+ax.set(xlabel="epsilon, of labels only", ylabel="accuracy on new images")
 ax.set_ylim(0, 1.02)
 ax.legend(fontsize=8)
 plt.show()

@@ -2,13 +2,13 @@
 What does privacy cost a classifier?
 ====================================
 
-A statistics office wants to publish a model that tells high incomes from others, and
-asks how small ``epsilon`` may be before the model is of no use. The answer depends on
-the number of rows, so it is measured here on a synthetic census of the same kind, where
-trying costs nothing. On the real rows every fit would have to be charged.
+A statistics office wants to publish a model that predicts high incomes. How small may
+``epsilon`` be before the model is useless? The answer depends on the number of rows, so
+it is measured here on a synthetic census of the same kind, at no cost. On the real rows
+every fit would have to be charged.
 
-Seeds are fixed so that the figures repeat. A fit that protects anyone must not have
-one.
+Seeds are fixed so that the results can be reproduced. A fit that protects people must
+not have one.
 """
 
 import matplotlib.pyplot as plt
@@ -72,8 +72,8 @@ plt.show()
 # same accuracy is reached at about a tenth of the budget, since noise is a fixed amount
 # that more rows outweigh.
 #
-# The report of a fit says what is guaranteed, and on what it rests. The last line tells
-# that a seed was used.
+# The report of a fit states the guarantee and its assumptions. The last line shows that
+# a seed was used.
 
 model = LogisticRegression(
     1.0, x_norm=census.x_norm, classes=[0, 1], random_state=Seed(0)

@@ -1,10 +1,10 @@
 """
-A service that answers one question at a time
-=============================================
+A service that answers one query at a time
+==========================================
 
-A clinic has trained models on its patients and lets others ask them, one case at a
-time. Which answers can be given as they are, when must the service say nothing, how
-long may it continue, and what if its machine is restarted in between?
+A clinic has trained models on its patients and answers queries of others, one case at a
+time. Which answers can be released without noise, when is there no answer, how many
+queries are possible, and what happens if the machine is restarted?
 
 Rows are synthetic. Seeds are fixed for reproduction only.
 """
@@ -34,13 +34,13 @@ def people(n):
 
 
 X, y = people(30_000)
-questions, truth = people(1_000)  # public: who asks knows what is asked
+queries, truth = people(1_000)  # public
 
 # %%
 # A decision tree is not private, and does not have to be. Three hundred of them are
-# trained on a hundred rows each. A patient is in one of these chunks, and so has one
-# vote of three hundred. The mechanism ``"stable"`` tells exactly what most teachers
-# say, and only where no single patient could have turned the vote.
+# trained on a hundred rows each. A patient is in one of these chunks, and can change
+# one vote of three hundred. The mechanism ``"stable"`` releases the exact result of
+# the vote, but only where no single patient could have changed it.
 
 
 def labeler():
@@ -58,12 +58,12 @@ def labeler():
 
 
 # %%
-# The plan reads no row. It says how clear a vote must be: the lead of the winner has to
-# be more than twice the distance.
+# The plan reads no row. It states how clear a vote must be for an answer: the lead of
+# the winner has to be more than twice the distance.
 
 planned = labeler().plan(n_rows=30_000)
 votes = planned.mechanism
-print(f"{planned.rows_per_teacher:.0f} rows a teacher")
+print(f"{planned.rows_per_teacher:.0f} rows per teacher")
 for chance in (0.5, 0.99):
     distance = votes.distance_needed(1 - chance)
     print(
@@ -71,48 +71,47 @@ for chance in (0.5, 0.99):
     )
 
 # %%
-# A charge is made once, before the teachers are trained. Then come the questions. A
-# rejection is an answer too: it says that the vote was close.
+# One charge is made before the teachers are trained. Then come the queries. No answer
+# is a release too: it reveals that the vote was close.
 
-position = Path(mkdtemp())
+folder = Path(mkdtemp())
 ledger = Ledger.open(
-    f"sqlite:///{position / 'budget.db'}", dataset="clinic", budget=Budget(4.0, 1e-5)
+    f"sqlite:///{folder / 'budget.db'}", dataset="clinic", budget=Budget(4.0, 1e-5)
 )
-with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
+with DurableLabeler(labeler(), folder / "service", ledger=ledger) as service:
     service.fit(X, y)
-    for x in questions[:5]:
+    for x in queries[:5]:
         released = service.answer(x)
         print(np.round(x, 2), "no answer" if released is NO_ANSWER else released)
     print(service.remaining)
 
 # %%
-# The machine is restarted. The folder holds the teachers, the count of rejections and
-# the secret threshold, so that nothing is trained, charged or drawn anew, and the rows
-# of the clinic are not needed any more.
+# The machine is restarted. The folder has the teachers, the number of withheld answers
+# and the secret threshold, so that nothing is trained, charged or drawn again, and the
+# rows of the clinic are not needed any more.
 
-ledger = Ledger.open(f"sqlite:///{position / 'budget.db'}", dataset="clinic")
-with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
+ledger = Ledger.open(f"sqlite:///{folder / 'budget.db'}", dataset="clinic")
+with DurableLabeler(labeler(), folder / "service", ledger=ledger) as service:
     print(
-        "goes on after", service.n_queried, "questions, spent", round(ledger.spent(), 3)
+        "resumes after", service.n_queried, "queries, spent", round(ledger.spent(), 3)
     )
-    rest = service.label(questions[5:])
+    rest = service.label(queries[5:])
     released = service.labels
-    print(rest.n_queried, "more were asked,", service.remaining)
+    print(rest.n_queried, "more queries,", service.remaining)
 
 # %%
-# Rejections are where labels change. Everything else was released as it is, and answers
-# cost nothing: with fewer hard questions there would have been more of them. The
-# rejection after the five that were allowed was the last answer, and what came later
-# was not asked.
+# Answers are missing where labels change. All others were released exactly and used no
+# budget: with fewer hard queries there would have been more of them. The sixth query
+# without an answer, after the five that were allowed, was the last one.
 
-asked = questions[: released.n_queried]
+queried = queries[: released.n_queried]
 fig, ax = plt.subplots(figsize=(5, 5))
 for label, color in (("send home", "tab:green"), ("watch", "tab:red")):
     chosen = released.answered & (released.values == label)
-    ax.plot(*asked[chosen].T, ".", ms=5, c=color, label=label)
-ax.plot(*asked[~released.answered].T, "x", ms=8, c="k", label="no answer")
+    ax.plot(*queried[chosen].T, ".", ms=5, c=color, label=label)
+ax.plot(*queried[~released.answered].T, "x", ms=8, c="k", label="no answer")
 ax.set(
-    title=f"{released.answered.sum()} answers, {(~released.answered).sum()} refusals"
+    title=f"{released.answered.sum()} answers, {released.missing.sum()} without answer"
 )
 ax.set_aspect("equal")
 ax.legend(loc="upper right", fontsize=8)
@@ -125,20 +124,20 @@ right = released.values == truth[: released.n_queried]
 print(f"{right[released.answered].mean():.1%} of the answers are right")
 
 # %%
-# Who wants a label for every question, and for a number of them that is known, takes
-# noisy votes instead of exact ones. Here they do as well; harder questions are where
-# the two differ, as nothing is rejected and close votes are decided by noise.
+# For a label of every query, and a known number of queries, take noisy votes instead of
+# exact ones. Here they are as accurate. On hard queries the two differ: noisy votes
+# always give a label, and close votes are decided by the noise.
 
 noisy = labeler().set_params(mechanism="gnmax", n_queries=1_000).fit(X, y)
-labels = noisy.label(questions)
+labels = noisy.label(queries)
 print(f"{np.mean(labels.values == truth):.1%} of all {len(labels)} labels are right")
 print(noisy.remaining_)
 
 # %%
-# The noisy numbers of votes were released too. A model of them needs no more questions,
-# and may be given away: it was made from what was released.
+# The noisy vote counts were released too. A model fitted to them needs no more queries,
+# and may be published, as it depends on released numbers only.
 
-shares = labels.votes / noisy.n_teachers_
-model = VoteClassifier(KNeighborsRegressor(20), noisy.classes_).fit(questions, shares)
+fractions = labels.votes / noisy.n_teachers_
+model = VoteClassifier(KNeighborsRegressor(20), noisy.classes_).fit(queries, fractions)
 new, known = people(1_000)
 print(f"the model is right on {model.score(new, known):.1%} of other people")

@@ -2,8 +2,8 @@
 Four questions out of two hundred: which ones, and with what weights?
 =====================================================================
 
-A survey asked two hundred questions and knows for how many days each person was ill.
-A doctor will ask four of the questions only. Which four, and how do they add up?
+A survey had two hundred questions, and for how many days each person was ill. A doctor
+has time for only four of the questions. Which four, and with what weights?
 
 :class:`tacit.linear_model.SparseLinearRegression` spends one part of the budget on
 choosing the questions, and the rest on weights for these alone. Does that find them,

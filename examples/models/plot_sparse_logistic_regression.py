@@ -60,15 +60,14 @@ print("selected:", *model.selected_names_)
 # %%
 # What is certain
 # ---------------
-# ``path_`` has what each update on the way released: the code that was moved, the noisy
-# derivative that moved it, and the standard deviation of the noise in it. The standard
-# deviation is public and exact, since we drew the noise ourselves. ``signal`` is the
-# ratio of the two. Each chosen code is moved several times; the first time it still has
-# no weight, so this is when its derivative says most.
+# ``path_`` has the release of each update: the code that was updated, its noisy
+# derivative, and the standard deviation of the noise, which is public and exact.
+# ``signal`` is the ratio of the two. Each chosen code is updated several times; the
+# first derivative is the most informative, as the code has no weight yet.
 
 
 def first_signals(model):
-    """Return the signal of each chosen code when it was moved first."""
+    """Return the signal of each chosen code at its first update."""
     path = model.path_
     positions, first = np.unique(path.features, return_index=True)
     return {
@@ -83,10 +82,10 @@ for j in sorted(signals, key=lambda j: -abs(signals[j])):
     print(f"{NAMES[j]:15}{signals[j]:8.1f}{model.coef_[0, j]:8.2f}")
 
 # %%
-# All of this is part of what was charged, so looking costs nothing. A signal of ten
-# standard deviations is not noise: at the weights of that moment, these patients do
-# pull on the code. A signal of one or two may be nothing else but noise. And a weight
-# can be zero although the code was chosen, when ``alpha`` held it back.
+# All of this is part of the charge, so it costs no more budget to look at it. A signal
+# of ten standard deviations is not noise: these patients have a derivative for the code
+# at the weights of that update. A signal of one or two may be only noise. The weight of
+# a chosen code can be zero because of the penalty ``alpha``.
 #
 # What is not certain
 # -------------------
@@ -154,14 +153,14 @@ sure = [NAMES[j] for j, signal in signals.items() if abs(signal) > limit]
 print("to speak of:", *sure)
 
 # %%
-# These are the codes to speak of. The others are no findings, though they are selected.
+# These codes are findings. The others are not, though they are selected.
 #
 # The synthetic patients have codes that are independent of each other and about as
-# frequent as the real ones. Real codes come together, and then a code may stand for
-# another one that was not chosen; a larger budget does not help with that. And half of
-# the patients came back here, the synthetic ones too. Where few do, the intercept takes
-# several updates to settle, and codes are chosen in its place meanwhile, so the share
-# must be alike.
+# frequent as the real ones. Real codes are correlated, and then a code may be chosen
+# instead of another one; a larger budget does not help with that. And half of the
+# patients came back, in the synthetic data too. This fraction must be similar: where
+# few come back, the intercept takes several updates to converge, and codes are chosen
+# instead meanwhile.
 #
 # What was not selected
 # ---------------------

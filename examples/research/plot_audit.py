@@ -3,9 +3,9 @@ Attacking a mechanism: what is guaranteed, and what can be shown
 ================================================================
 
 A mechanism claims ``epsilon = 1``. An attacker who knows everything but one row runs it
-many times on two neighboring data sets and tries to tell them apart. How close does the
-best such attack come to the guarantee, and would it catch a mechanism with too little
-noise?
+many times on two neighboring data sets and tries to distinguish them. How close does
+the best such attack come to the guarantee, and would it detect a mechanism with too
+little noise?
 
 Seeds are fixed for reproduction only.
 """

@@ -2,10 +2,10 @@
 Which forecast to trust, day by day
 ===================================
 
-Twelve public forecasts say each day how much power households will use. One is good
-from the start, and another gets better than it. Households tell what they used, and
+Twelve public forecasts predict each day how much power households will use. One is good
+from the start, and another becomes better later. Households report what they used, and
 want to be protected. Can :class:`tacit.streaming.HedgeAggregator` follow the better
-forecasts, and what does it lose against one who reads the meters openly?
+forecasts, and how much does it lose compared with an aggregator without privacy?
 
 The households are synthetic. Seeds are fixed for reproduction only.
 """

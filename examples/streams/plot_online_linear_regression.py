@@ -2,8 +2,8 @@
 How long will the next patient stay?
 ====================================
 
-Before each day a ward predicts how long the patients of the day will stay, and after
-it learns from what they did. What do predictions cost that tell no one how long any
+Before each day a ward predicts how long the patients of the day will stay, and after it
+learns from their stays. How accurate are predictions that do not reveal how long any
 single patient stayed? And what if some patients come more than once?
 
 The patients are synthetic. Seeds are fixed for reproduction only.

@@ -27,9 +27,9 @@ DAYS, A_DAY = 100, 200
 days = [slice(A_DAY * day, A_DAY * (day + 1)) for day in range(DAYS)]
 
 # %%
-# Beside the public facts that every classifier needs, a stream is told how many steps
-# there will be at most, and how many rows a step usually has. Each call of
-# ``partial_fit`` is one step. The first charges for all of them.
+# Besides the public facts that every classifier needs, a stream needs the maximum
+# number of steps, and the usual number of rows in a step. Each call of ``partial_fit``
+# is one step. The first charges for all of them.
 
 ledger = Ledger(Budget(EPSILON, DELTA))
 model = OnlineLogisticRegression(
