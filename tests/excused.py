@@ -108,9 +108,10 @@ EXCUSED = {
     },
     "tacit.fairness": {
         UNCHARGED: (
-            "certify certify_by_simulation certify_model compare_models group_fairness"
+            "certify certify_by_simulation certify_model compare_models "
+            "group_fairness linear_margins"
         ),
-        PUBLIC: "noisy_gradient_distance plan_certificate",
+        PUBLIC: "noisy_gradient_distance plan_certificate weight_distance",
     },
     "tacit.streaming": {
         "a stream model kept on disk: its tests compare them": "DurableStream",

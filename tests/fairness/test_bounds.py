@@ -220,7 +220,7 @@ def test_bad_margins_and_models_are_refused_by_name():
         return certify(y, **(given | changed))
 
     for changed, said in [
-        ({"margins": found.margins[1:]}, "margins must hold one number"),
+        ({"margins": found.margins[1:]}, "margins must have one number"),
         ({"margins": np.where(s == 1, np.nan, 1.0)}, "margins must be finite"),
         ({"lipschitz": -1.0}, "lipschitz must be finite and >= 0"),
         ({"distance": -1.0}, "distance must be"),

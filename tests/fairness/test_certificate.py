@@ -173,7 +173,7 @@ def test_a_certificate_is_plain_data_and_says_what_it_is_about():
     assert data["charged"] is False
     words = str(certificate)
     for said in (
-        "certified but for a chance of 0.05",
+        "certified except with probability 0.05",
         "not certified: that either model is fair",
         "population",
         "private data",

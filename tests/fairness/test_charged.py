@@ -227,12 +227,12 @@ def test_the_charge_comes_before_the_release_and_is_refused_whole(rows):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"groups": [0, 1]}, "sensitive_features must hold public values only"),
+        ({"groups": [0, 1]}, "sensitive_features must have public values only"),
         ({"groups": []}, "groups must name the public groups"),
         ({"groups": [0, 0, 1, 2]}, "each of them once"),
         ({"groups": "012"}, "groups must be a list"),
-        ({"groups": [0, 1, np.nan]}, "groups must hold no missing values"),
-        ({"groups": [[0], [1], [2]]}, "groups must hold texts or numbers"),
+        ({"groups": [0, 1, np.nan]}, "groups must have no missing values"),
+        ({"groups": [[0], [1], [2]]}, "groups must contain strings or numbers"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"notion": "odds"}, "notion must be"),
         ({"distance": -1.0}, "distance must be"),
@@ -270,7 +270,7 @@ def test_a_charged_certificate_says_what_it_cost(rows):
     data = json.loads(json.dumps(found.to_dict()))
     assert data["charged"] is True
     assert data["privacy"]["promise"]["epsilon"] == 1.0
-    assert "the model is public, or was paid for" in str(found)
+    assert "the model is public, or was charged" in str(found)
     assert "private data" not in str(found)
 
 

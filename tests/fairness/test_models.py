@@ -180,15 +180,15 @@ def test_a_certificate_says_which_minimum_the_other_model_is(rows, tmp_path):
     for same in (model, load_model(tmp_path / "model")):
         held = certify_model(same, X, y, sensitive_features=s)
         # the logistic loss of a fit with noise is capped
-        assert "whose loss has slopes of at most 0.5" in str(held)
+        assert "whose loss has derivatives of at most 0.5" in str(held)
         assert held.to_dict()["other"] == weight_distance(model).other
     exact = fitted(rows, OutputPerturbation(ridge=RIDGE), epsilon=1e7)
-    assert weight_distance(exact).other.endswith("slopes of at most 1")
+    assert weight_distance(exact).other.endswith("derivatives of at most 1")
     told = certify_model(
         model, X, y, sensitive_features=s, distance=0.1, failure=1e-300
     )
     assert told.other is None
-    assert "certified but for a chance of 1e-300" in str(told)
+    assert "certified except with probability 1e-300" in str(told)
 
 
 @pytest.mark.parametrize("penalty", [L1(5.0), GroupL1(5.0)], ids=["l1", "group"])

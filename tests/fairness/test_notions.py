@@ -152,7 +152,7 @@ def test_bad_input_is_refused_by_name():
         ({"sensitive_features": [None, *s[1:]]}, "no missing values"),
         ({"sensitive_features": np.where(s > 1, np.nan, s)}, "no missing values"),
         ({"sensitive_features": objects(pd.NA)}, "no missing values"),
-        ({"sensitive_features": objects({"a": 1})}, "must hold texts or numbers"),
+        ({"sensitive_features": objects({"a": 1})}, "must contain strings or numbers"),
         ({"y_true": []}, "y_true must hold one value for each row"),
         ({"desirable": 1}, "desirable is for notion='equal_opportunity'"),
         ({"notion": "equal_opportunity", "desirable": 5}, "must name labels"),

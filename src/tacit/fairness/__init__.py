@@ -1,17 +1,18 @@
-"""How fairly models treat groups, and what privacy can change about it.
+"""Fairness of groups, and how much privacy can change it.
 
 `group_fairness` measures; `certify` bounds how far the figures of a model can be from
-those of another near it, as a private model is from the one without noise. Everything
-here looks from outside: it takes arrays and fitted models, and no solver or estimator
-is imported. What is computed from private rows without noise is private data;
-`private_certificate` charges for one that is not.
+those of another with similar weights, such as a private model and the one without
+noise. Functions take arrays and fitted models, and import no solver or estimator.
+Figures from private rows without noise are private data; `private_certificate`
+releases one that is charged.
 """
 
 from tacit.fairness._certificate import certify
 from tacit.fairness._charged import plan_certificate, private_certificate
 from tacit.fairness._compare import compare_models
 from tacit.fairness._distances import noisy_gradient_distance
-from tacit.fairness._models import certify_model
+from tacit.fairness._margins import linear_margins
+from tacit.fairness._models import certify_model, weight_distance
 from tacit.fairness._notions import group_fairness
 from tacit.fairness._simulated import certify_by_simulation
 
@@ -21,7 +22,9 @@ __all__ = [
     "certify_model",
     "compare_models",
     "group_fairness",
+    "linear_margins",
     "noisy_gradient_distance",
     "plan_certificate",
     "private_certificate",
+    "weight_distance",
 ]

@@ -1,4 +1,4 @@
-"""How much figures can change between two models whose weights are near each other."""
+"""Bounds on how figures differ between models with similar weights."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ __all__ = ["BOUNDS", "Fragile", "changes", "fragile_rows"]
 Floats = NDArray[np.float64]
 
 BOUNDS = ("one_sided", "count", "markov", "corollary", "corollary_count")
-# Margins and norms are rounded in their last digits; rows as near as that to the edge
-# count as inside
+# Margins and norms have rounding errors; rows this close to the edge count as inside
 SLACK = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Fragile:
-    """Which answers another model within some distance may turn.
+    """Answers that another model within some distance may change.
 
     Parameters
     ----------
@@ -66,18 +65,18 @@ def fragile_rows(
 ) -> Fragile:
     """Return which answers can turn when weights move by ``distance``.
 
-    ``right`` says how the reference decides ties; None takes them as wrong.
+    ``right`` is whether the reference is right, for ties; None takes them as wrong.
     """
     rho = np.asarray(margins, dtype=np.float64)
     derivative = np.asarray(lipschitz, dtype=np.float64)
     if rho.shape != (n_rows,) or derivative.shape not in ((), (n_rows,)):
         raise ValueError(
-            "margins must hold one number for each row of y_true, and lipschitz one "
+            "margins must have one number for each row of y_true, and lipschitz one "
             "or as many."
         )
-    told = np.asarray(False if right is None else right, dtype=bool)
-    if told.shape not in ((), (n_rows,)):
-        raise ValueError("right must say of each row of y_true whether it is right.")
+    ties = np.asarray(False if right is None else right, dtype=bool)
+    if ties.shape not in ((), (n_rows,)):
+        raise ValueError("right must be one boolean for each row of y_true.")
     if (
         not np.isfinite(rho).all()
         or not (np.isfinite(derivative) & (derivative >= 0)).all()
@@ -85,19 +84,19 @@ def fragile_rows(
         raise ValueError(
             "margins must be finite, and lipschitz must be finite and >= 0."
         )
-    # zero for rows of zeros, also where nothing is known of the distance
+    # zero for rows of zeros, also for an infinite distance
     reach = np.where(derivative > 0, derivative * distance * SLACK, 0.0)
-    # [fairness:fragile] a margin moves by no more than this, so its sign stays else
+    # [fairness:fragile] a larger margin keeps its sign
     near = np.abs(rho) <= reach
-    # [fairness:ties] any model near may decide a tie either way: it counts both ways
-    happens = np.where(rho == 0, told, rho > 0)
+    # [fairness:ties] another model may decide a tie either way: it counts both ways
+    happens = np.where(rho == 0, ties, rho > 0)
     return Fragile(happens, near & (rho >= 0), near & (rho <= 0), reach)
 
 
 def changes(
     form: FairnessForm, cells: Cells, fragile: Fragile, rho: ArrayLike, bound: str
 ) -> tuple[Floats, Floats]:
-    """Return least and most of what each figure can change by."""
+    """Return the least and the largest possible change of each figure."""
     if bound == "one_sided":
         lost, won = cells.means(fragile.losable), cells.means(fragile.winnable)
         # [fairness:one-sided] a cell's accuracy falls by lost or grows by won at most

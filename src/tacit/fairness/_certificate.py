@@ -1,4 +1,4 @@
-"""What is known of the fairness of a model that is near another."""
+"""Certificates of the fairness of a model near another."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import fraction, nonnegative, one_of
-from tacit.fairness._bounds import BOUNDS, changes, fragile_rows
+from tacit.fairness._bounds import BOUNDS, Fragile, changes, fragile_rows
 from tacit.fairness._distances import Distance
-from tacit.fairness._groups import Group, cells_of
+from tacit.fairness._groups import Cells, Group, cells_of
 from tacit.fairness._notions import PRIVATE_DATA, form_of
 from tacit.fairness._plots import draw_groups
-from tacit.fairness._sampling import population_ends, tallies_of
+from tacit.fairness._sampling import Ends, population_ends, tallies_of
 from tacit.privacy import PrivacyReport
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FairnessCertificate:
     notion
         Name of the notion.
     groups
-        Whom each figure is about.
+        Group of each figure.
     sizes
         Rows of each group; None where they were released with noise.
     values
@@ -44,19 +44,19 @@ class FairnessCertificate:
     change
         Most by which each figure can differ between the two models.
     distance
-        Distance of the weights that this rests on; None where it rests on none.
+        Distance of the weights that this is based on; None for simulations.
     failure
-        Chance with which an interval fails, all of them taken together.
+        Probability that any of the intervals fails.
     bound
         How the change was bounded.
     sampling
         Part of ``failure`` that is for the sampling of rows.
     population_lower, population_upper
-        Ends for the other model in the population; None where not asked for.
+        Ends for the other model in the population; None without ``sampling``.
     privacy
-        That this is private data, or the report of the charge for it.
+        A note that this is private data, or the report of the charge for it.
     other
-        What the other model is, in words, where the distance tells.
+        Description of the other model, where the distance has one.
     """
 
     notion: str
@@ -148,8 +148,8 @@ class FairnessCertificate:
         lines = [
             f"{self.notion}: no figure of the other model, {near}, differs by more "
             f"than {self.largest_change:.4f}",
-            f"certified but for a chance of {self.failure:g}, if the distance holds: "
-            "where the other model's figures lie, relative to the reference",
+            f"certified except with probability {self.failure:g}, if the distance "
+            "holds: where the other model's figures lie, relative to the reference",
             "not certified: that either model is fair, or anything about other models",
             *([] if self.other is None else [f"the other model: {self.other}"]),
         ]
@@ -163,12 +163,12 @@ class FairnessCertificate:
                 line += "  population [{:+.4f}, {:+.4f}]".format(*ends)
             lines.append(line)
         if self.population_lower is None:
-            lines.append("these rows only: nothing is said of the population")
+            lines.append("these rows only: not certified for the population")
         return "\n".join([*lines, str(self.privacy)])
 
 
 def _finite(value: float) -> float | None:
-    """Return a number that JSON can hold; a bound that says nothing is None."""
+    """Return a number for JSON; an infinite bound is None."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -186,7 +186,7 @@ def certify(
     sampling: float | None = None,
     bound: str = "one_sided",
 ) -> FairnessCertificate:
-    """Return how much fairer or less fair a model near this one can be.
+    """Return intervals for the fairness of any model near a reference.
 
     Parameters
     ----------
@@ -199,15 +199,15 @@ def certify(
         gives them. The reference may be the private model, and the other one that
         without noise, or the other way round.
     distance
-        Distance of the weights of the two models: a number that holds but for
-        ``failure`` less ``sampling``, or a function that is called with that chance.
+        Distance of the weights of the two models: a number that holds except with
+        ``failure`` less ``sampling``, or a function of that probability.
     right
         Whether the reference is right about each row, as `linear_margins` gives it.
         Only ties, whose margin is zero, need it: without it they count as wrong.
     notion, desirable
         As in `group_fairness`.
     failure
-        Chance with which the certificate fails, over noise and sampling.
+        Probability that the certificate fails, over noise and sampling.
     sampling
         Part of ``failure`` for the rows being a sample; None for intervals that are
         about these rows only.
@@ -220,14 +220,14 @@ def certify(
     -----
     **Bound.** A margin moves by at most its Lipschitz constant times the distance, so
     only rows with smaller margins can turn (Mangold 2023, Theorem 6.4.1). In each cell
-    accuracy falls by the share of right and fragile rows at most, and grows by that of
-    wrong and fragile ones; figures are linear in accuracies, which gives an interval
+    accuracy falls by the fraction of right and fragile rows at most, and grows by that
+    of wrong and fragile ones; figures are linear in accuracies, which gives an interval
     for each (Theorem 6.4.2, with exact sums and both sides apart). Intervals for the
-    population have the ends of Clopper and Pearson (1934) for each share, and hold for
-    rows drawn independently that neither model was fitted on.
+    population have the ends of Clopper and Pearson (1934) for each fraction, and hold
+    for rows drawn independently that neither model was fitted on.
 
     It is relative: the reference may itself be unfair. Computed on private rows, a
-    certificate is private data; `private_certificate` pays for one that is not.
+    certificate is private data; `private_certificate` releases one that is not.
 
     Examples
     --------
@@ -259,15 +259,7 @@ def certify(
     low, high = changes(form, cells, fragile, margins, bound)
     values = form.value(cells.means(fragile.right))
     least = 0.0 if cells.layout.alone else -1.0
-    population = None
-    if sampling is not None:
-        tallies = tallies_of(
-            cells.layout,
-            cells.counts(),
-            cells.counts(fragile.surely_right),
-            cells.counts(fragile.possibly_right),
-        )
-        population = population_ends(tallies, sampling)
+    population = _population(cells, fragile, sampling)
     return FairnessCertificate(
         notion=notion,
         groups=form.groups,
@@ -280,16 +272,28 @@ def certify(
         failure=failure,
         bound=bound,
         sampling=sampling,
-        population_lower=None if population is None else population.low,
-        population_upper=None if population is None else population.high,
+        population_lower=population.low if population else None,
+        population_upper=population.high if population else None,
         other=getattr(distance, "other", None),
     )
+
+
+def _population(cells: Cells, fragile: Fragile, sampling: float | None) -> Ends | None:
+    if sampling is None:
+        return None
+    tallies = tallies_of(
+        cells.layout,
+        cells.counts(),
+        cells.counts(fragile.surely_right),
+        cells.counts(fragile.possibly_right),
+    )
+    return population_ends(tallies, sampling)
 
 
 def checked_distance(
     distance: Distance, failure: float, sampling: float | None
 ) -> float:
-    """Return the distance that holds but for what sampling leaves of ``failure``."""
+    """Return the distance that holds except with ``failure`` less ``sampling``."""
     fraction(closed=False, failure=failure)
     if sampling is not None:
         fraction(closed=False, sampling=sampling)

@@ -1,4 +1,4 @@
-"""A certificate from noisy counts, which may be published."""
+"""Private fairness certificates, from noisy counts."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from tacit.privacy import (
     LaplaceNoise,
     Ledger,
     Neighbors,
+    PrivacyReport,
     calibrate,
 )
 
@@ -46,12 +47,12 @@ __all__ = ["CertificatePlan", "plan_certificate", "private_certificate"]
 Floats = NDArray[np.float64]
 
 LABEL = "fairness certificate"
-# Part of the chance to fail that the noise of the counts gets; the distance has the
-# rest
+# Fraction of the failure probability for the noise of the counts; the rest is for the
+# distance
 NOISE_FRACTION = 0.1
 
 ASSUMPTIONS = (
-    "the model is public, or was paid for: it depends on these rows in no other way",
+    "the model is public, or was charged: it depends on these rows in no other way",
     "labels and groups are public",
 )
 
@@ -112,11 +113,11 @@ class CertificatePlan(PlainNumbers):
         return self.mechanism.scale(self.size)
 
     def counts(self, cells: Cells, fragile: Fragile) -> Floats:
-        """Return the rows of each cell by what can be said of them, shape (cells, 4).
+        """Return the number of rows of each kind in each cell, shape (cells, 4).
 
-        A tie is in that of the answer which is given: every model may turn it.
+        A tie counts by the answer of the reference; another model may change it.
         """
-        # [fairness:one-count] each row is in one count, by its own margin alone
+        # [fairness:one-count] each row is in one count, by its own margin only
         kinds = np.where(
             fragile.right,
             np.where(fragile.losable, LOSABLE, SURELY_RIGHT),
@@ -130,7 +131,7 @@ class CertificatePlan(PlainNumbers):
         return self.mechanism(counts, rng)
 
     def reach(self, n_counts: int, chance: float) -> float:
-        """Return what the noise of a sum of counts passes with at most this chance."""
+        """Return a bound on the noise of a sum, passed with at most this chance."""
         if n_counts == 0:
             return 0.0
         if self.budget.delta > 0:
@@ -156,7 +157,7 @@ def plan_certificate(
     desirable: Any = None,
     failure: float = 0.01,
 ) -> CertificatePlan:
-    """Return what a charged certificate will release and spend; reads no row.
+    """Return the plan of a private certificate, without reading a row.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def private_certificate(
     ledger: Ledger | None = None,
     random_state: RandomSource = None,
 ) -> FairnessCertificate:
-    """Return a certificate from noisy counts of rows, which may be published.
+    """Release a fairness certificate from noisy counts of rows.
 
     Parameters
     ----------
@@ -222,14 +223,14 @@ def private_certificate(
     notion, desirable
         As in `group_fairness`.
     distance
-        As in `certify`, to hold but for nine tenths of ``failure``.
+        As in `certify`, holding except with nine tenths of ``failure``.
     failure
         Chance with which the certificate fails, over the noise of the model and of the
         counts.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``; None for that of the model.
     ledger
-        Account of the data set to charge; None opens one for this release alone.
+        Account of the data set to charge; None opens one for this release only.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.
@@ -238,11 +239,11 @@ def private_certificate(
     -----
     **Guarantee.** That of `CertificatePlan`: the Laplace mechanism (Dwork, McSherry,
     Nissim and Smith 2006) or the Gaussian one on counts of which a row enters one.
-    Margins and norms are computed from a row alone, to the last digit.
+    Margins and norms are computed from a row only, bit for bit.
 
-    **Bound.** All noise is within its bounds at once but for a tenth of ``failure``,
-    and shares of counts are monotone in them. The intervals are about these rows; those
-    for a group of few rows are wide.
+    **Bound.** All noise is within its bounds at once except with a tenth of
+    ``failure``, and fractions of counts are monotone in them. The intervals are for
+    these rows; those for a group of few rows are wide.
     """
     read = read_model(model)
     plan = plan_certificate(
@@ -259,38 +260,44 @@ def private_certificate(
     within = checked_distance(moved, failure, NOISE_FRACTION * failure)
     weights = [part.tobytes() for part in (read.weights, read.intercepts)]
     rng = noise_generator(random_state, LABEL, plan, within, *weights)
+    seeded = is_seeded(random_state)
 
-    def counted() -> Any:
+    def counted() -> Floats:
         cells = plan.layout.sort(y_true, sensitive_features)
         found = linear_margins(model, X, y_true, constant=constant)
-        fragile = fragile_rows(
-            found.margins, found.lipschitz, within, len(cells.codes), found.right
-        )
-        return plan.counts(cells, fragile)
+        margins = found.margins, found.lipschitz
+        n_rows = len(cells.codes)
+        return plan.counts(cells, fragile_rows(*margins, within, n_rows, found.right))
 
-    release = Release(
-        plan.event,
-        plan.budget,
-        LABEL,
-        ASSUMPTIONS,
-        seeded=is_seeded(random_state),
-    )
     noisy, report = charged_run(
-        release, ledger, lambda counts: plan.run(counts, rng), check=counted
+        Release(plan.event, plan.budget, LABEL, ASSUMPTIONS, seeded=seeded),
+        ledger,
+        lambda counts: plan.run(counts, rng),
+        check=counted,
     )
+    return _certificate(plan, noisy, within, report, getattr(moved, "other", None))
+
+
+def _certificate(
+    plan: CertificatePlan,
+    noisy: Floats,
+    distance: float,
+    report: PrivacyReport,
+    other: str | None,
+) -> FairnessCertificate:
     values, ends, change = noisy_figures(
-        plan.layout, noisy, plan.reach, NOISE_FRACTION * failure
+        plan.layout, noisy, plan.reach, NOISE_FRACTION * plan.failure
     )
     return FairnessCertificate(
-        notion=notion,
+        notion=plan.layout.notion,
         groups=comparisons(plan.layout)[0],
         sizes=None,
         values=values,
         lower=ends.low,
         upper=ends.high,
         change=change,
-        distance=within,
-        failure=failure,
+        distance=distance,
+        failure=plan.failure,
         privacy=report,
-        other=getattr(moved, "other", None),
+        other=other,
     )

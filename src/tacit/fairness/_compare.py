@@ -1,4 +1,4 @@
-"""Two models that are both known: what differs, and where bounds lose."""
+"""Comparison of two known models, with the looseness of the bounds."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class ModelComparison:
     distance
         Distance of their weights, intercepts included.
     turned
-        Share of the rows that one model gets right and the other wrong.
+        Fraction of the rows that one model gets right and the other wrong.
     along, near
-        Share of the rows that may turn, by how far each margin moved and by the
+        Fractions of the rows that may turn, by how far each margin moved and by the
         distance alone.
     change_along, change_near
         Bounds on the change of each figure from those rows.
     privacy
-        What the result is: private data.
+        A note that this is private data.
     """
 
     first: GroupFairness
@@ -94,7 +94,7 @@ def compare_models(
     notion: str = "equalized_odds",
     desirable: Any = None,
 ) -> ModelComparison:
-    """Return how the figures of two known linear models differ, and why bounds lose.
+    """Return how the figures of two known linear models differ, beside the bounds.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def compare_models(
     score plus the largest move of another, for two labels and one vector of weights
     by exactly ``|(w - w') x|``; rows whose margin is smaller contain those that turn,
     and are contained in those within the distance of the weights (Mangold 2023,
-    Appendix D.3.3). What the second share has over the first is lost to the
-    inequality of Cauchy and Schwarz: a row and the difference of two models are hardly
-    ever parallel.
+    Appendix D.3.3). The difference between the two fractions is the loss of the
+    Cauchy-Schwarz inequality: a row and the difference of two models are hardly ever
+    parallel.
     """
     cells = cells_of(y_true, sensitive_features, notion, desirable)
     one, other = _comparable(read_model(first), read_model(second))
@@ -128,14 +128,11 @@ def compare_models(
     moved = other.scores_and_norms(X, constant)[0]
     codes = one.codes(y_true, len(scores))
     known, found = one.judged(scores, norms, codes), other.judged(moved, norms, codes)
-    apart = np.hypot(
-        np.linalg.norm(one.weights - other.weights),
-        np.linalg.norm(one.intercepts - other.intercepts),
-    )
+    distance = one.distance(other)
     rho, n_rows = known.margins, len(cells.codes)
     steps = _moves(one, scores, moved, codes)
     along = fragile_rows(rho, steps, 1.0, n_rows, known.right)
-    near = fragile_rows(rho, known.lipschitz, float(apart), n_rows, known.right)
+    near = fragile_rows(rho, known.lipschitz, distance, n_rows, known.right)
     form = form_of(cells)
 
     def figures(right: NDArray[np.bool_]) -> GroupFairness:
@@ -145,7 +142,7 @@ def compare_models(
     return ModelComparison(
         figures(known.right),
         figures(found.right),
-        float(apart),
+        distance,
         float((known.right != found.right).mean()),
         float(along.either.mean()),
         float(near.either.mean()),

@@ -35,7 +35,7 @@ def output_perturbation_distance(
     n_weights
         Number of weights, that of the intercept included.
     failure
-        Chance with which the distance may be passed.
+        Probability with which the distance may be passed.
     gap
         How far the point the noise was added to can be from the exact minimum: the
         gradient norm that the solver reached, over the strong convexity.
@@ -44,15 +44,7 @@ def output_perturbation_distance(
     -----
     **Bound.** The exact quantile: the squared norm is ``scale^2`` times a chi-square
     variable with ``n_weights`` degrees of freedom. Moving back into a convex set that
-    holds the minimum never adds to it.
-
-    Examples
-    --------
-    >>> from tacit.fairness import output_perturbation_distance, printed_distance
-    >>> round(output_perturbation_distance(1.0, 38), 3)
-    7.821
-    >>> round(printed_distance(1.0, 38), 3)
-    28.379
+    contains the minimum never increases it.
     """
     nonnegative(scale=scale, gap=gap)
     at_least(1, n_weights=n_weights)
@@ -73,8 +65,8 @@ def noisy_gradient_distance(
 ) -> float:
     """Return how far noisy gradient descent ends from the minimum, but for ``failure``.
 
-    Steps are ``w - (gradient + noise) / smoothness`` on the gradient of all rows, moved
-    back into a convex set that holds the minimum where there is one.
+    Steps are ``w - (gradient + noise) / smoothness`` on the gradient of all rows,
+    projected onto a convex set that contains the minimum where there is one.
 
     Parameters
     ----------
@@ -90,7 +82,7 @@ def noisy_gradient_distance(
     start
         Bound on the distance of the first point from the minimum.
     failure
-        Chance with which the distance may be passed.
+        Probability with which the distance may be passed.
 
     Notes
     -----
@@ -106,7 +98,7 @@ def noisy_gradient_distance(
     nonnegative(scale=scale, start=start)
     at_least(1, n_weights=n_weights, n_steps=n_steps)
     fraction(closed=False, failure=failure)
-    _refuse_less_than(smoothness, strong_convexity)
+    _check_curvatures(smoothness, strong_convexity)
     keep = 1 - strong_convexity / smoothness
     left = keep**n_steps * start
     # [fairness:descent] noise of all steps, each kept in part by those after it
@@ -154,7 +146,7 @@ def minibatch_distance(
     nonnegative(scale=scale, start=start, gradient_variance=gradient_variance)
     at_least(1, n_weights=n_weights, n_steps=n_steps)
     fraction(closed=False, failure=failure)
-    _refuse_less_than(smoothness, strong_convexity)
+    _check_curvatures(smoothness, strong_convexity)
     step = 1 / (2 * smoothness)
     left = (1 - step * strong_convexity) ** n_steps * start**2
     # [fairness:minibatch] the noise has one part a weight
@@ -162,7 +154,7 @@ def minibatch_distance(
     return sqrt((left + 2 * step * noise / strong_convexity) / failure)
 
 
-def _refuse_less_than(smoothness: float, strong_convexity: float) -> None:
+def _check_curvatures(smoothness: float, strong_convexity: float) -> None:
     if smoothness < strong_convexity:
         raise ValueError(
             "smoothness must be at least strong_convexity, got "
@@ -171,7 +163,7 @@ def _refuse_less_than(smoothness: float, strong_convexity: float) -> None:
 
 
 def expected_flips(margins: ArrayLike, lipschitz: ArrayLike, scale: float) -> float:
-    """Return the share of predictions that Gaussian noise turns, on average.
+    """Return the expected fraction of predictions that Gaussian noise changes.
 
     Parameters
     ----------
@@ -186,12 +178,6 @@ def expected_flips(margins: ArrayLike, lipschitz: ArrayLike, scale: float) -> fl
     **Bound.** Exact: noise moves a margin by a normal of standard deviation ``scale``
     times the Lipschitz constant, however many weights there are. It does not hold for
     margins of the private model, as its noise is not independent of it.
-
-    Examples
-    --------
-    >>> from tacit.fairness import expected_flips
-    >>> expected_flips([0.0, 10.0], [1.0, 1.0], 1.0)
-    0.25
     """
     nonnegative(scale=scale)
     rho, reach = np.broadcast_arrays(np.abs(margins), scale * np.asarray(lipschitz))

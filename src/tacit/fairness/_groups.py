@@ -33,12 +33,12 @@ NOTIONS = (
 )
 # Notions that look at each label of a group apart
 BY_LABEL = ("equalized_odds", "equal_opportunity", "demographic_parity")
-# Rows that every cell must hold: shares of fewer say nothing about people
+# Rows that every cell needs: fractions of fewer rows are too uncertain
 LEAST_ROWS = 5
 
 
 class Group(NamedTuple):
-    """Whom a figure is about.
+    """Rows that a figure is about.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Layout:
 
     @property
     def alone(self) -> bool:
-        """Whether the figure is the share in all rows, compared with nothing."""
+        """Whether the figure is the accuracy on all rows, compared with nothing."""
         return self.notion == "accuracy"
 
     @property
@@ -140,7 +140,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The place of each row's cell in a layout."""
+    """The cell of each row in a layout."""
 
     layout: Layout
     codes: NDArray[np.intp]
@@ -159,10 +159,7 @@ class Cells:
 def cells_of(
     y_true: Any, sensitive_features: Any, notion: str, desirable: Any = None
 ) -> Cells:
-    """Sort rows into the cells of a notion, for the labels and groups that occur.
-
-    Each cell must hold `LEAST_ROWS`.
-    """
+    """Return the cells of rows, of which each needs `LEAST_ROWS`."""
     one_of(NOTIONS, notion=notion)
     labels = _ordered("y_true", column("y_true", y_true))
     people = _ordered("sensitive_features", _sensitive(sensitive_features))
@@ -170,7 +167,7 @@ def cells_of(
     cells = layout.sort(y_true, sensitive_features)
     if cells.counts().min() < LEAST_ROWS:
         raise ValueError(
-            f"Each group of sensitive_features must hold at least {LEAST_ROWS} rows"
+            f"Each group of sensitive_features must have at least {LEAST_ROWS} rows"
             f"{' of every label' if notion in BY_LABEL else ''}; merge small groups or "
             "leave them out."
         )
@@ -183,7 +180,9 @@ def column(name: str, values: Any) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must hold one value for each row, and rows.")
+        raise ValueError(
+            f"{name} must have one value for each row, and at least one row."
+        )
     return array
 
 
@@ -192,7 +191,7 @@ def _sensitive(values: Any) -> NDArray[Any]:
     array = array_of(values)
     if array.ndim != 2 or array.shape[1] == 1:
         return column("sensitive_features", values)
-    # column by column, so that texts beside numbers do not make texts of these
+    # column by column, so that strings beside numbers do not convert these
     parts = values.items() if hasattr(values, "items") else enumerate(array.T)
     columns = [array_of(part).tolist() for _, part in parts]
     joined = np.empty(len(array), dtype=object)
@@ -205,28 +204,28 @@ def _ordered(name: str, values: NDArray[Any]) -> tuple[Any, ...]:
     found = distinct(name, values.tolist())
     try:
         return tuple(sorted(found))
-    except TypeError:  # texts beside numbers
+    except TypeError:  # strings beside numbers
         return tuple(sorted(found, key=lambda value: (str(type(value)), str(value))))
 
 
 def distinct(name: str, values: Iterable[Any]) -> set[Any]:
-    """Return the values that occur, or reject some that are no values of a column."""
+    """Return the values that occur, after checks."""
     try:
         found = set(values)
     except TypeError:
         raise ValueError(
-            f"{name} must hold texts or numbers, or tuples of them."
+            f"{name} must contain strings or numbers, or tuples of them."
         ) from None
     if any(_missing(value) for value in found):
         raise ValueError(
-            f"{name} must hold no missing values; give them a value of their own or "
+            f"{name} must have no missing values; give them a value of their own or "
             "leave the rows out."
         )
     return found
 
 
 def public_values(name: str, values: Any) -> tuple[Any, ...]:
-    """Return public labels or groups in their order, or reject what are none."""
+    """Return public labels or groups in their order, after checks."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
     listed = tuple(values)
@@ -249,12 +248,12 @@ def _unlike_itself(value: Any) -> bool:
 
 
 def _codes(name: str, values: NDArray[Any], known: tuple[Any, ...]) -> NDArray[np.intp]:
-    """Return the place of each row's value among those known."""
+    """Return the index of each row's value among the known ones."""
     positions = {value: position for position, value in enumerate(known)}
     listed: list[Hashable] = values.tolist()
     if not distinct(name, listed) <= set(positions):
         raise ValueError(
-            f"{name} must hold public values only: the labels of the model, or the "
+            f"{name} must have public values only: the labels of the model, or the "
             "values given as groups."
         )
     return np.array([positions[value] for value in listed], dtype=np.intp)
@@ -269,7 +268,7 @@ def _desirable(desirable: Any, notion: str, labels: tuple[Any, ...]) -> tuple[An
             )
         return labels
     if desirable is None:
-        # of two numbers the larger is the usual one; texts have no such order
+        # of two numbers the larger is the usual one; strings have no such order
         if len(labels) != 2 or any(isinstance(label, str) for label in labels):
             raise ValueError(
                 "desirable must name the labels that count, unless they are two "

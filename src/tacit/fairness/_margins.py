@@ -1,4 +1,4 @@
-"""How sure a linear model is of each row, and how fast that changes with weights."""
+"""Margins of rows under a linear model, and their Lipschitz constants."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Codes", "LinearModel", "Margins", "linear_margins", "read_model"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-# Synthetic rows that a model is asked about, and how near the two best scores of one
-# may be, in units of the largest, before rounding can decide between them
-ASKED = 200
+# Synthetic rows whose predictions are compared with their scores, and the relative
+# difference of the two best scores below which rounding may decide
+CHECKED = 200
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Margins of rows and the Lipschitz constants of these, one of each a row.
+    """Margins of rows and their Lipschitz constants.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Margins:
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """What is read of a linear classifier: weights (k, p), intercepts (k,), labels.
+    """A linear classifier: weights (k, p), intercepts (k,) and labels.
 
     ``constant`` is the value of the constant feature whose weight gives the intercept,
     zero for none.
@@ -67,11 +67,18 @@ class LinearModel:
         """Whether one vector of weights decides between two labels."""
         return len(self.weights) == 1
 
+    def distance(self, other: LinearModel) -> float:
+        """Return the distance of all weights, intercepts included."""
+        weights = np.linalg.norm(self.weights - other.weights)
+        return float(
+            np.hypot(weights, np.linalg.norm(self.intercepts - other.intercepts))
+        )
+
     def scores_and_norms(self, X: Any, constant: float) -> tuple[Floats, Floats]:
         """Return the scores (n, k) and the norm of each row with its constant feature.
 
-        Each is computed from its row alone, to the last digit: a row more must not
-        change what is counted of another.
+        Each is computed from its row only, bit for bit: another row must not change
+        how this one is counted.
         """
         rows = plain_rows(checked_values(X, accept_sparse=True))
         if rows.shape[1] != self.weights.shape[1]:
@@ -90,17 +97,17 @@ class LinearModel:
         return scores, norms
 
     def codes(self, y: Any, n_rows: int) -> Codes:
-        """Return the place of each row's label."""
+        """Return the index of each row's label."""
         positions = {label: position for position, label in enumerate(self.classes)}
         labels = column("y", y).tolist()
         if len(labels) != n_rows:
             raise ValueError("X and y must have as many rows as each other.")
         if not distinct("y", labels) <= set(positions):
-            raise ValueError("y must hold labels of the model only.")
+            raise ValueError("y must contain labels of the model only.")
         return np.array([positions[label] for label in labels], dtype=np.intp)
 
     def answers(self, scores: Floats) -> Codes:
-        """Return the place of the label that is predicted."""
+        """Return the index of the predicted label."""
         # [fairness:answers] the first of the best, as scikit-learn decides ties
         return (scores[:, 0] > 0).astype(np.intp) if self.binary else scores.argmax(1)
 
@@ -119,7 +126,7 @@ class LinearModel:
 
 
 def _norms(X: Floats, constant: float) -> Floats:
-    """Return the norms of rows with a constant feature, each from its row alone."""
+    """Return the norms of rows with a constant feature, each from its row only."""
     # in units of the largest entry, so that no square is too large for a float
     size = np.maximum(np.abs(X).max(axis=1, initial=0.0), constant)
     unit = np.where(size > 0, size, 1.0)
@@ -152,7 +159,7 @@ def read_model(model: Any) -> LinearModel:
         _constant(model, intercepts),
         getattr(model, "bounds_", None),
     )
-    _refuse_other_answers(model, read)
+    _check_predictions(model, read)
     return read
 
 
@@ -165,15 +172,15 @@ def _constant(model: Any, intercepts: Floats) -> float:
     return float(intercepts.any() if fitted is None else bool(fitted))
 
 
-def _refuse_other_answers(model: Any, read: LinearModel) -> None:
-    """Refuse a model that does not predict the label of the best score.
+def _check_predictions(model: Any, read: LinearModel) -> None:
+    """Reject a model that does not predict the label of the best score.
 
-    One vector for each pair of three labels has the form of one for each label. The
-    model is asked about synthetic rows, so that this tells nothing of those given.
+    With three labels, one vector for each pair has the shape of one for each label.
+    The check uses synthetic rows, so that it leaks nothing about those given.
     """
     if not hasattr(model, "predict"):
         return
-    rows = as_generator(0).normal(size=(ASKED, read.weights.shape[1]))
+    rows = as_generator(0).normal(size=(CHECKED, read.weights.shape[1]))
     # half of them as large as it takes to outweigh the intercepts
     sizes = np.linalg.norm(read.weights), np.linalg.norm(read.intercepts)
     if min(sizes) > 0:
@@ -181,11 +188,11 @@ def _refuse_other_answers(model: Any, read: LinearModel) -> None:
     scores, _ = read.scores_and_norms(rows, 0.0)
     with catch_warnings():
         simplefilter("ignore")  # these rows have no names of columns
-        said = np.asarray(model.predict(rows)).tolist()
+        predicted = np.asarray(model.predict(rows)).tolist()
     best = np.sort(np.hstack([scores, -scores] if read.binary else [scores]), axis=1)
     clear = best[:, -1] - best[:, -2] > ROUNDING * np.abs(best).max(axis=1)
     answers = [read.classes[code] for code in read.answers(scores)]
-    if any(np.array([a != b for a, b in zip(answers, said, strict=True)]) & clear):
+    if any(np.array([a != b for a, b in zip(answers, predicted, strict=True)]) & clear):
         raise ValueError(
             "model must predict the label with the best of the scores that coef_ and "
             f"intercept_ give, which {type(model).__name__} does not."

@@ -1,4 +1,4 @@
-"""Certificates of fitted models: how far noise moved their weights is in their plan."""
+"""Certificates of fitted models, from the noise in their plans."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = [
 
 NO_PLAN = (
     "distance must be given for this model: only fits by output perturbation, AMP or "
-    "objective perturbation say how far noise moves their weights. For a model read "
+    "objective perturbation state how far noise moves their weights. For a model read "
     "from a folder, give distance=weight_distance(model, model.plan(n_rows, "
-    "n_features)); of a pipeline, give the last step and what the others make of X."
+    "n_features)); for a pipeline, give its last step and the X of that step."
 )
 
 
@@ -35,8 +35,8 @@ NO_PLAN = (
 class WeightDistance:
     """How far the weights of a private model are from those without noise.
 
-    Called with a chance, it returns the distance that holds but for it, in the units
-    in which the noise was drawn.
+    Called with a probability, it returns the distance that holds except with it, in
+    the units in which the noise was drawn.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class WeightDistance:
     **Bound.** For each noise the exact quantile of its norm, or of a norm that is no
     smaller: chi for Gaussian noise, gamma for the gamma distribution, and gamma for the
     L1 norm of Laplace noise. A tilt ``b`` of an objective of strong convexity ``m``
-    moves its minimum by at most ``|b| / m``. The chance is divided evenly.
+    moves its minimum by at most ``|b| / m``. The failure probability is divided evenly.
 
     The weights without noise minimize the objective of the plan, its ridge included,
-    over the ball that the plan keeps weights to. That objective is not always the one
-    of the textbook: unless noise is negligible, the logistic loss of a private fit has
-    derivatives of at most one half, where the usual one has derivatives of up to one.
+    over the ball of the plan. That objective is not always the textbook one: unless
+    noise is negligible, the logistic loss of a private fit has derivatives of at most
+    one half, where the usual one has derivatives of up to one.
     """
 
     size: int
@@ -76,11 +76,11 @@ class WeightDistance:
 
     @property
     def other(self) -> str:
-        """What has the weights without noise, in words."""
+        """Description of the model without noise."""
         least = "the minimum of the objective of the plan, its ridge included"
         if self.derivative is None:
             return least
-        return f"{least}, whose loss has slopes of at most {self.derivative:g}"
+        return f"{least}, whose loss has derivatives of at most {self.derivative:g}"
 
     def __call__(self, failure: float) -> float:
         fraction(closed=False, failure=failure)
@@ -90,8 +90,7 @@ class WeightDistance:
     def _norm(self, scale: float, failure: float) -> float:
         if self.law == "gaussian":
             return output_perturbation_distance(scale, self.size, failure=failure)
-        # [fairness:gamma] the norm of noise of either distribution, or its sum of
-        # absolutes
+        # [fairness:gamma] the L2 norm of gamma noise, or the L1 norm of Laplace noise
         return scale * float(special.gammainccinv(self.size, failure))
 
 
@@ -105,8 +104,8 @@ def weight_distance(model: Any, planned: Any = None) -> WeightDistance:
         objective perturbation.
     planned
         What ``model.plan`` returns for the rows of the fit. A model that was just
-        fitted holds it, and one read from a folder needs it, unless its ``noise_``
-        says all there is to know, as after output perturbation.
+        fitted has it; one read from a folder needs it, unless its ``noise_`` is exact,
+        as after output perturbation.
 
     Notes
     -----
@@ -140,7 +139,8 @@ def _from_plan(planned: Any) -> WeightDistance:
     elif kind == "ObjectivePerturbationPlan":
         scales = (tilt.scale() / tilt.ridge,)
     elif kind == "AMPPlan":
-        # [fairness:tilt] strong convexity turns a pull into a move
+        # [fairness:tilt] strong convexity bounds how far a linear term moves the
+        # minimum
         scales = (tilt.scale() / tilt.ridge, plan.output_scale())
         zeroed = _zeroed(plan)
     else:
@@ -161,7 +161,7 @@ def _zeroed(plan: Any) -> float:
     penalty = plan.tilted.problem.regularizer
     if not (makes_zeros(penalty) or isinstance(penalty, GroupL1)):
         return 0.0
-    # [fairness:zeroed] each weight by no more than the reach of that noise
+    # [fairness:zeroed] each weight by no more than the largest noise
     reach = plan.tilted.noise_distribution.furthest(plan.output_scale())
     return sqrt(plan.tilted.problem.size) * float(reach)
 
@@ -181,7 +181,8 @@ def _from_noise(model: Any) -> WeightDistance:
         size,
         noise.law,
         (scale,),
-        # [fairness:gap-unknown] the sensitivity holds twice the gap, hence this bound
+        # [fairness:gap-unknown] the sensitivity includes twice the gap, hence this
+        # bound
         scale / (2 * _multiplier(model)),
         intercept / std,
         float(model.loss_.max_derivative(inf, model.bounds_.y_range)),
@@ -210,14 +211,14 @@ def certify_model(
     sampling: float | None = None,
     bound: str = "one_sided",
 ) -> FairnessCertificate:
-    """Return how much fairer or less fair a fitted model is than without noise.
+    """Return intervals for the fairness of a fitted model without its noise.
 
     Parameters
     ----------
     model
         A fitted linear classifier. One of this library that was fitted by output
-        perturbation, AMP or objective perturbation knows how far noise moved it;
-        for any other give ``distance``.
+        perturbation, AMP or objective perturbation has its distance from the model
+        without noise in its plan; for any other give ``distance``.
     X, y_true
         Rows to measure on, and their labels; public ones cost nothing.
     sensitive_features

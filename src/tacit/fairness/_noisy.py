@@ -18,12 +18,12 @@ __all__ = ["LOSABLE", "SURELY_RIGHT", "SURELY_WRONG", "WINNABLE", "noisy_figures
 Floats = NDArray[np.float64]
 Chosen = NDArray[np.bool_]
 
-# What can be said of a row, in the order of the counts of a cell
+# Kinds of rows, in the order of the counts of a cell
 SURELY_RIGHT, LOSABLE, WINNABLE, SURELY_WRONG = range(4)
-# What can be said of the event that a figure counts, in the same order: where it is a
-# wrong answer, the order is turned round
+# Kinds of the event that a figure counts, in the same order; reversed where the event
+# is a wrong answer
 SURE, MAY_END, MAY_BEGIN, NEVER = EVERY = range(4)
-# Sums that the intervals of one group rest on: two for each of ten ends of shares
+# Sums in the intervals of one group: two for each of ten ends of fractions
 SUMS = 20
 
 
@@ -36,11 +36,11 @@ class _Side:
     cells
         Which cells are on this side, one row a group.
     kinds
-        What each count says of the event, for each group and cell.
+        Kind of the event for each count, for each group and cell.
     noisy
         The counts.
     reach
-        What the noise of a sum of so many counts hardly ever passes.
+        High-probability bound on the noise of a sum of so many counts.
     """
 
     cells: Chosen
@@ -55,20 +55,20 @@ class _Side:
         return sums, np.array([self.reach(int(m)) for m in chosen.sum(axis=(1, 2))])
 
     def least(self, *kinds: int) -> Floats:
-        """Return the least share of these kinds that the noise leaves open."""
+        """Return a lower bound on the fraction of these kinds."""
         rest = (kind for kind in EVERY if kind not in kinds)
         return _min_fraction(self.total(*kinds), self.total(*rest))
 
     def most(self, kind: int) -> Floats:
-        """Return the largest share of one kind that the noise leaves open."""
+        """Return an upper bound on the fraction of one kind."""
         return 1 - self.least(*(other for other in EVERY if other != kind))
 
     def ends(self) -> Ends:
-        """Return the share among whom the event happens, under any model near."""
+        """Return bounds on the fraction with the event, under any model near."""
         return Ends(self.least(SURE), 1 - self.least(NEVER))
 
-    def share(self) -> Floats:
-        """Return the share among whom it happens under the reference, as it looks."""
+    def estimate(self) -> Floats:
+        """Return the noisy fraction with the event under the reference."""
         happens, every = self.total(SURE, MAY_END)[0], self.total(*EVERY)[0]
         return np.asarray(np.maximum(happens, 0.0) / np.maximum(every, 1.0))
 
@@ -99,7 +99,7 @@ def noisy_figures(
         _Side(cells, kinds, noisy, reach_of) for cells in (inside, among & ~inside)
     )
     if layout.alone:
-        figures, values = own.ends(), own.share()
+        figures, values = own.ends(), own.estimate()
         change = np.maximum(own.most(MAY_END), own.most(MAY_BEGIN))
     else:
         rows, other_rows = own.total(*EVERY), others.total(*EVERY)
@@ -108,7 +108,9 @@ def noisy_figures(
         )
         figures = figure_ends(own.ends(), others.ends(), size)
         part, rest = np.maximum(rows[0], 0.0), np.maximum(other_rows[0], 0.0)
-        values = rest / np.maximum(part + rest, 1.0) * (own.share() - others.share())
+        values = (
+            rest / np.maximum(part + rest, 1.0) * (own.estimate() - others.estimate())
+        )
         change = (1 - size.low) * np.maximum(
             own.most(MAY_END) + others.most(MAY_BEGIN),
             own.most(MAY_BEGIN) + others.most(MAY_END),

@@ -27,8 +27,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 PRIVATE_DATA = (
-    "private data: this was computed from rows without noise, and tells of them. Do "
-    "not publish it unless the rows are public."
+    "private data: this was computed from rows without noise, and leaks information "
+    "about them. Do not publish it unless the rows are public."
 )
 
 
@@ -44,15 +44,15 @@ class FairnessForm:
     notion
         Name of the notion.
     groups
-        Whom each figure is about.
+        Group of each figure.
     cells
         What defines each cell.
     sizes
         Rows in each cell.
     own
-        Share of each cell in the group, one row a group.
+        Fraction of each cell in the group, one row a group.
     average
-        Share of each cell among those the group is compared with.
+        Fraction of each cell among those the group is compared with.
     sign
         -1 where a wrong answer is what the figure counts, else 1.
 
@@ -96,26 +96,26 @@ class FairnessForm:
     @property
     def group_sizes(self) -> tuple[int, ...]:
         """Rows of each group."""
-        held = (self.own > 0) @ np.asarray(self.sizes)
-        return tuple(int(count) for count in held)
+        sizes = (self.own > 0) @ np.asarray(self.sizes)
+        return tuple(int(size) for size in sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupFairness:
-    """How a model treats groups, on the rows it was measured on.
+    """Figures of groups, on the rows a model was measured on.
 
     Parameters
     ----------
     notion
         Name of the notion.
     groups
-        Whom each figure is about.
+        Group of each figure.
     sizes
         Rows of each group.
     values
         The figure of each group: above zero where it is better off than the average.
     privacy
-        What the result is: private data.
+        A note that this is private data.
     """
 
     notion: str
@@ -176,7 +176,7 @@ def fairness_form(
 
 
 def form_of(cells: Cells) -> FairnessForm:
-    """Return the form of a notion on rows that were sorted."""
+    """Return the form of a notion for rows in cells."""
     sizes = cells.counts()
     groups, inside, among, sign = comparisons(cells.layout)
     return FairnessForm(
@@ -184,8 +184,8 @@ def form_of(cells: Cells) -> FairnessForm:
         groups,
         cells.layout.cells,
         tuple(int(size) for size in sizes),
-        _shares(inside, sizes),
-        _shares(among, sizes),
+        _fractions(inside, sizes),
+        _fractions(among, sizes),
         sign,
     )
 
@@ -213,11 +213,11 @@ def comparisons(
     return groups, inside, among, np.ones(inside.shape)
 
 
-def _shares(chosen: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Floats:
-    """Return the share of each cell among those chosen, zero where none is."""
-    held = chosen * sizes
-    total = held.sum(axis=1, keepdims=True)
-    return np.asarray(held / np.maximum(total, 1), dtype=np.float64)
+def _fractions(chosen: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Floats:
+    """Return the fraction of each cell among those chosen, zero where none is."""
+    counts = chosen * sizes
+    total = counts.sum(axis=1, keepdims=True)
+    return np.asarray(counts / np.maximum(total, 1), dtype=np.float64)
 
 
 def group_fairness(
@@ -249,8 +249,8 @@ def group_fairness(
 
     Notes
     -----
-    **Bound.** Exact for these rows. It says nothing of other rows, and nothing about
-    privacy: figures of private rows are private data.
+    **Bound.** Exact for these rows, and no statement about others. It is not private:
+    figures of private rows are private data.
 
     Examples
     --------
@@ -266,10 +266,10 @@ def group_fairness(
     truth, predicted = column("y_true", y_true), column("y_pred", y_pred)
     if len(predicted) != len(truth):
         raise ValueError("y_true and y_pred must have as many rows as each other.")
-    # texts beside numbers, or probabilities, would be wrong everywhere and look fair
+    # strings beside numbers, or probabilities, would be wrong everywhere and look fair
     if not set(predicted.tolist()) <= set(truth.tolist()):
         raise ValueError(
-            "y_pred must hold labels of y_true, of the same kind; give predicted "
+            "y_pred must contain labels of y_true, of the same type; give predicted "
             "labels, not probabilities."
         )
     right = np.asarray(truth == predicted, dtype=bool)

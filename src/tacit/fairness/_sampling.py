@@ -1,4 +1,4 @@
-"""From shares among the rows seen to chances in the population they come from."""
+"""Intervals for the population, from the rows of a sample."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tallies:
     possible_inside, possible_outside
         Those among whom it happens under some such model.
     alone
-        Whether the figure is the share in the group itself, compared with nothing.
+        Whether the figure is the fraction in the group, compared with nothing.
     """
 
     inside: Floats
@@ -58,7 +58,7 @@ def tallies_of(
     """Sum counts of cells into those of each comparison.
 
     ``sure`` and ``possible`` count right answers; where the figure counts wrong ones
-    they change places.
+    they are swapped.
     """
     _, inside, among, sign = comparisons(layout)
     surely = np.where(sign > 0, sure, sizes - possible)
@@ -85,27 +85,28 @@ def population_ends(tallies: Tallies, failure: float) -> Ends:
     For rows drawn independently, and not those the model was fitted on.
     """
     t = tallies
-    # [fairness:sampling] two ends of three shares for each group
+    # [fairness:sampling] two ends of three fractions for each group
     tail = failure / (len(t.inside) * (2 if t.alone else 6))
 
-    def share(least: Floats, most: Floats, trials: Floats) -> Ends:
-        held = np.maximum(trials, 1)
-        low = clopper_pearson_lower(least, held, tail)
-        high = clopper_pearson_upper(most, held, tail)
+    def fraction(least: Floats, most: Floats, trials: Floats) -> Ends:
+        n = np.maximum(trials, 1)
+        low = clopper_pearson_lower(least, n, tail)
+        high = clopper_pearson_upper(most, n, tail)
         return Ends(np.where(trials > 0, low, 0.0), np.where(trials > 0, high, 1.0))
 
-    inside = share(t.sure_inside, t.possible_inside, t.inside)
+    inside = fraction(t.sure_inside, t.possible_inside, t.inside)
     if t.alone:
         return inside
-    outside = share(t.sure_outside, t.possible_outside, t.outside)
-    size = share(t.inside, t.inside, t.inside + t.outside)
+    outside = fraction(t.sure_outside, t.possible_outside, t.outside)
+    size = fraction(t.inside, t.inside, t.inside + t.outside)
     return figure_ends(inside, outside, size)
 
 
 def figure_ends(inside: Ends, outside: Ends, size: Ends) -> Ends:
     """Return ends of ``(1 - size) (inside - outside)``, the figure of a group.
 
-    ``size`` is the share of the group among all it is compared with, itself included.
+    ``size`` is the fraction of the group among all it is compared with, itself
+    included.
     """
     # [fairness:contrast] the larger factor makes the ends further from zero
     low, high = inside.low - outside.high, inside.high - outside.low

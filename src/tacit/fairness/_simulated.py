@@ -1,18 +1,21 @@
-"""A certificate from private models that are made again and not released."""
+"""Certificates from simulated private models that are not released."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit._validate import at_least, fraction
 from tacit.fairness._certificate import FairnessCertificate
 from tacit.fairness._notions import group_fairness
 
 __all__ = ["certify_by_simulation"]
+
+Floats = NDArray[np.float64]
 
 
 def certify_by_simulation(
@@ -26,10 +29,10 @@ def certify_by_simulation(
     desirable: Any = None,
     failure: float = 0.01,
 ) -> FairnessCertificate:
-    """Return where the figures of a private model will lie, from simulated ones.
+    """Return intervals for the figures of a private model, from simulated ones.
 
-    For whoever holds the model without noise: it is the reference, and the private
-    model that is or will be released is the other one.
+    The model without noise is the reference; the private model that is or will be
+    released is the other one.
 
     Parameters
     ----------
@@ -70,14 +73,7 @@ def certify_by_simulation(
 
     reference = figures(y_pred)
     runs = np.array([figures(simulate(run)).values for run in range(n_runs)])
-    moved = np.abs(runs - reference.values)
-    half = n_runs // 2
-    # never finer than one row, as all runs of the first half may agree
-    unit = np.maximum(moved[:half].mean(axis=0), 1 / np.asarray(reference.sizes))
-    largest = np.sort((moved[half:] / unit).max(axis=1))
-    # [fairness:rank] of the runs that judge, and the released model one more
-    rank = ceil((1 - failure) * (len(largest) + 1))
-    change = unit * largest[rank - 1]
+    change = _change(np.abs(runs - reference.values), reference.sizes, failure)
     least = 0.0 if notion == "accuracy" else -1.0
     return FairnessCertificate(
         notion=notion,
@@ -91,3 +87,14 @@ def certify_by_simulation(
         failure=failure,
         bound="simulated",
     )
+
+
+def _change(moved: Floats, sizes: Sequence[int], failure: float) -> Floats:
+    """Return a bound on the change of each figure, from changes in simulated runs."""
+    half = len(moved) // 2
+    # never finer than one row, as all runs of the first half may agree
+    unit = np.maximum(moved[:half].mean(axis=0), 1 / np.asarray(sizes))
+    largest = np.sort((moved[half:] / unit).max(axis=1))
+    # [fairness:rank] among the runs that judge and the released model
+    rank = ceil((1 - failure) * (len(largest) + 1))
+    return np.asarray(unit * largest[rank - 1])

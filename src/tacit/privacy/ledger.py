@@ -427,7 +427,8 @@ def labelled(purpose: str) -> Iterator[None]:
 
     Examples
     --------
-    >>> from tacit.privacy import Budget, Ledger, PureDP, labelled
+    >>> from tacit.privacy import Budget, Ledger, PureDP
+    >>> from tacit.privacy.ledger import labelled
     >>> ledger = Ledger(Budget(epsilon=1.0))
     >>> with labelled("readmissions, spring"):
     ...     ledger.charge(PureDP(0.1), "LogisticRegression").label
