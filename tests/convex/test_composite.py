@@ -10,6 +10,8 @@ from scipy import sparse
 from scipy.optimize import minimize as scipy_minimize
 from sklearn.linear_model import ElasticNet as SklearnElasticNet
 from sklearn.linear_model import Lasso, LogisticRegression
+from tests.convex import exact
+from tests.convex.exact import FACTS, exact_gradient, labels, norm, unit_rows
 
 from tacit.convex import (
     L1,
@@ -36,65 +38,13 @@ from tacit.data.rows import ArrayRows
 module = sys.modules["tacit.convex.minimize"]
 TOLERANCE = 1e-7
 LOSSES = [Logistic(), Softmax(3), Squared(), Huber(0.1), HuberizedHinge(0.05)]
-# each kind twice: where it binds hardly and where it binds hard
 REGULARIZERS = [
-    L1(0.5),
-    L1(20.0),
-    ElasticNet(0.0, 2.0),
-    ElasticNet(10.0, 5.0),
-    GroupL1(0.5),
-    GroupL1(25.0),
-    L2Ball(0.3),
-    L2Ball(100.0),
-    L1Ball(0.5),
-    L1Ball(200.0),
-    Box(-0.1, 0.3),
-    Box(0.2, 0.4),
-    Simplex(),
-    InBall(L1(0.5), 0.3),
+    *exact.REGULARIZERS,
     InBall(ElasticNet(1.0, 5.0), 0.2),
     InBall(GroupL1(0.5), 0.3),
     InBall(L1(5.0), 100.0),
 ]
 LARGE = pytest.mark.parametrize("dense", [True, False], ids=["dense", "large"])
-
-
-def unit_rows(n, p, rng):
-    X = rng.standard_normal((n, p))
-    return X / np.linalg.norm(X, axis=1, keepdims=True) * (1 - 1e-14)
-
-
-def labels(X, rng, k=1):
-    Z = 5 * X @ rng.standard_normal((X.shape[1], k)) + rng.gumbel(size=(X.shape[0], k))
-    return np.where(Z[:, 0] > 0, 1.0, -1.0) if k == 1 else Z.argmax(axis=1)
-
-
-def exact_gradient(objective, X, y, W):
-    """Gradient in extended precision, with its own formulas for the derivatives."""
-    X = X.toarray() if sparse.issparse(X) else X
-    X, W = X.astype(np.longdouble), W.astype(np.longdouble)
-    Z, loss = X @ W, objective.loss
-    if isinstance(loss, Softmax):
-        S = np.exp(Z - Z.max(axis=1, keepdims=True))
-        S /= S.sum(axis=1, keepdims=True)
-        S[np.arange(len(y)), y] -= 1
-    else:
-        z, y = Z[:, 0], y.astype(np.longdouble)
-        if isinstance(loss, Logistic):
-            s = -y / (1 + np.exp(np.minimum(y * z, 1e4)))
-        elif isinstance(loss, Squared):
-            s = z - y
-        elif isinstance(loss, Huber):
-            s = np.clip(z - y, -loss.threshold, loss.threshold)
-        else:
-            s = -y * np.clip((1 - y * z + loss.h) / (2 * loss.h), 0, 1)
-        S = s[:, None]
-    G = X.T @ S + np.longdouble(objective.ridge) * W
-    return G if objective.tilt is None else G + objective.tilt
-
-
-def norm(A):
-    return np.sqrt((A * A).sum())
 
 
 def least(function, low, high):
@@ -153,7 +103,7 @@ def _off_corner(G, W, l1):
 
 def assert_certified(objective, r, X, y, tolerance=TOLERANCE, **options):
     """Minimize, check the certificate by other means, and return the minimum."""
-    options = {"x_norm": 1.0, "y_range": (-1.0, 1.0), **options}
+    options = FACTS | options
     rows = ArrayRows(X, y)
     found = minimize(objective, rows, tolerance=tolerance, regularizer=r, **options)
     assert found.gradient_norm <= tolerance
@@ -424,12 +374,7 @@ def test_regularizers_without_a_bound_on_rounding_are_refused(r, rng):
     rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
     with pytest.raises(ValueError, match=r"regularizer must be one of L1, .* Box, got"):
         minimize(
-            Objective(Logistic(), 1.0),
-            rows,
-            tolerance=1e-6,
-            x_norm=1.0,
-            y_range=(-1.0, 1.0),
-            regularizer=r,
+            Objective(Logistic(), 1.0), rows, tolerance=1e-6, **FACTS, regularizer=r
         )
 
 
@@ -447,7 +392,7 @@ def test_what_cannot_be_done_is_refused(dense, bad, error, message, rng, monkeyp
     if not dense:
         monkeypatch.setattr(module, "DENSE_SIZE", 1)
     rows = ArrayRows(unit_rows(1000, 2, rng), np.ones(1000))
-    options = {"tolerance": 1e-7, "x_norm": 1.0, "y_range": (-1.0, 1.0), **bad}
+    options = {"tolerance": 1e-7, **FACTS, **bad}
     objective = Objective(Logistic(), 1.0, options.pop("tilt", None))
     with pytest.raises(error, match=message):
         minimize(objective, rows, regularizer=L1(1.0), **options)
@@ -457,7 +402,6 @@ def test_what_cannot_be_done_is_refused(dense, bad, error, message, rng, monkeyp
                 Objective(Logistic(), 0.0),
                 rows,
                 tolerance=1e-7,
-                x_norm=1.0,
-                y_range=(-1.0, 1.0),
+                **FACTS,
                 regularizer=L1(1.0),
             )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from tests.convex.exact import FACTS, exact_gradient, labels, norm, unit_rows
 
 from tacit.convex import (
     Huber,
@@ -23,49 +24,12 @@ module = sys.modules["tacit.convex.minimize"]
 TOLERANCE = 1e-7
 
 
-def unit_rows(n, p, rng):
-    X = rng.standard_normal((n, p))
-    return X / np.linalg.norm(X, axis=1, keepdims=True) * (1 - 1e-14)
-
-
-def labels(X, rng, k=1):
-    Z = 5 * X @ rng.standard_normal((X.shape[1], k)) + rng.gumbel(size=(X.shape[0], k))
-    return np.where(Z[:, 0] > 0, 1.0, -1.0) if k == 1 else Z.argmax(axis=1)
-
-
-def exact_norm(objective, X, y, W):
-    """Gradient norm in extended precision, with separate formulas for derivatives."""
-    X = X.toarray() if sparse.issparse(X) else X
-    X, W = X.astype(np.longdouble), W.astype(np.longdouble)
-    Z = X @ W
-    loss = objective.loss
-    if isinstance(loss, Softmax):
-        S = np.exp(Z - Z.max(axis=1, keepdims=True))
-        S /= S.sum(axis=1, keepdims=True)
-        S[np.arange(len(y)), y] -= 1
-    else:
-        z, y = Z[:, 0], y.astype(np.longdouble)
-        if isinstance(loss, Logistic):
-            s = -y / (1 + np.exp(np.minimum(y * z, 1e4)))
-        elif isinstance(loss, Squared):
-            s = z - y
-        elif isinstance(loss, Huber):
-            s = np.clip(z - y, -loss.threshold, loss.threshold)
-        else:
-            s = -y * np.clip((1 - y * z + loss.h) / (2 * loss.h), 0, 1)
-        S = s[:, None]
-    G = X.T @ S + objective.ridge * W
-    if objective.tilt is not None:
-        G += objective.tilt
-    return float(np.sqrt((G * G).sum()))
-
-
 def assert_certified(objective, X, y, tolerance=TOLERANCE, **options):
     """Minimize, check the certificate by other means, and return the minimum."""
-    options = {"x_norm": 1.0, "y_range": (-1.0, 1.0), **options}
+    options = FACTS | options
     found = minimize(objective, ArrayRows(X, y), tolerance=tolerance, **options)
     assert found.gradient_norm <= tolerance
-    assert exact_norm(objective, X, y, found.W) <= found.gradient_norm
+    assert norm(exact_gradient(objective, X, y, found.W)) <= found.gradient_norm
     return found
 
 
@@ -231,7 +195,7 @@ def test_roundoff_bounds_the_error_of_gradients_and_is_not_absurd(loss, rng):
     G = Objective(loss, 0.5).gradient(ArrayRows(X, y), W)
     tilted = Objective(loss, 0.5, -G)
     # the tilt cancels what was computed; what is left is the error of computing it
-    error = exact_norm(tilted, X, y, W)
+    error = float(norm(exact_gradient(tilted, X, y, W)))
     bound = gradient_roundoff(
         n_rows=3000,
         shape=W.shape,
@@ -246,46 +210,26 @@ def test_roundoff_bounds_the_error_of_gradients_and_is_not_absurd(loss, rng):
     assert bound <= 4e-9  # sums of two thousand rows at a time
 
 
-def test_tolerance_below_roundoff_is_refused_before_any_pass(rng):
-    X = unit_rows(1000, 3, rng)
-    with pytest.raises(ValueError, match="tolerance must be above"):
-        minimize(
-            Objective(Logistic(), 1.0),
-            ArrayRows(X, np.ones(1000)),
-            tolerance=1e-13,
-            x_norm=1.0,
-            y_range=(-1.0, 1.0),
-        )
-
-
-def test_what_cannot_be_certified_is_not_returned(rng):
-    X = unit_rows(1000, 3, rng)
-    tilt = np.full((3, 1), 1e12)
-    with pytest.raises(RuntimeError, match="could not be certified"):
-        minimize(
-            Objective(Logistic(), 1.0, tilt),
-            ArrayRows(X, np.ones(1000)),
-            tolerance=1e-8,
-            x_norm=1.0,
-            y_range=(-1.0, 1.0),
-        )
+@pytest.mark.parametrize(
+    ("ridge", "tilt", "tolerance", "error", "words"),
+    [
+        (1.0, 0.0, 1e-13, ValueError, "tolerance must be above"),
+        (1.0, 1e12, 1e-8, RuntimeError, "could not be certified"),
+        (0.0, 0.0, 1e-6, ValueError, "ridge must be"),
+    ],
+)
+def test_what_cannot_be_certified_is_not_returned(
+    ridge, tilt, tolerance, error, words, rng
+):
+    rows = ArrayRows(unit_rows(1000, 3, rng), np.ones(1000))
+    objective = Objective(Logistic(), ridge, np.full((3, 1), tilt))
+    with pytest.raises(error, match=words):
+        minimize(objective, rows, tolerance=tolerance, **FACTS)
 
 
 @pytest.mark.parametrize("bad", [{"tolerance": 0.0}, {"x_norm": -1.0}])
 def test_bad_parameters_are_named(bad, rng):
     rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
-    options = {"tolerance": 1e-6, "x_norm": 1.0, "y_range": (-1.0, 1.0), **bad}
+    options = {"tolerance": 1e-6, **FACTS, **bad}
     with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
         minimize(Objective(Logistic(), 1.0), rows, **options)
-
-
-def test_zero_ridge_is_refused(rng):
-    rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
-    with pytest.raises(ValueError, match="ridge must be"):
-        minimize(
-            Objective(Logistic(), 0.0),
-            rows,
-            tolerance=1e-6,
-            x_norm=1.0,
-            y_range=(-1.0, 1.0),
-        )

@@ -2,32 +2,17 @@
 
 import numpy as np
 import pytest
+from tests.convex import exact
+from tests.convex.exact import norm
 
 from tacit.convex import L1, Box, ElasticNet, GroupL1, L1Ball, L2Ball, Simplex
 from tacit.convex.proximal import InBall
 
 REGULARIZERS = [
-    L1(0.5),
-    L1(20.0),
-    ElasticNet(0.0, 2.0),
-    ElasticNet(10.0, 5.0),
-    GroupL1(0.5),
-    GroupL1(25.0),
-    L2Ball(0.3),
-    L2Ball(100.0),
-    L1Ball(0.5),
-    L1Ball(200.0),
-    Box(-0.1, 0.3),
-    Box(0.2, 0.4),
-    Simplex(),
-    InBall(L1(0.5), 0.3),
+    *exact.REGULARIZERS,
     InBall(ElasticNet(10.0, 5.0), 100.0),
     InBall(GroupL1(0.5), 1.0),
 ]
-
-
-def norm(A):
-    return np.sqrt((A * A).sum())
 
 
 @pytest.mark.parametrize("r", REGULARIZERS, ids=repr)
