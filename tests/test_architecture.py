@@ -6,11 +6,13 @@ import inspect
 import io
 import pkgutil
 import re
+import subprocess
 import tokenize
 import tomllib
 from pathlib import Path
 
 import pytest
+from tools.house import deep_classes, long_functions, wide_constructors
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tacit"
@@ -171,3 +173,30 @@ def test_tags_are_read_from_comments_and_pages():
     code = "x = a[lo:hi]  # rows a[lo:hi]\n# [amp:ridge] [amp:tilt]\ny = '# [no:tag]'\n"
     assert tags_in_code(code) == {"amp:ridge", "amp:tilt"}
     assert tags_in_docs("see `[amp:ridge]`, and [a:b]") == {"amp:ridge"}
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="files are those of git")
+@pytest.mark.parametrize(
+    "limit", [long_functions, wide_constructors, deep_classes], ids=lambda f: f.__name__
+)
+def test_what_is_over_a_limit_of_the_house_is_argued(limit):
+    missing = [str(found) for found in limit(ROOT) if found.reason is None]
+    assert not missing, "split it, or argue in a comment # long:, # wide: or # deep:"
+
+
+def test_what_is_not_argued_would_be_seen(tmp_path):
+    long = ["def f():", '    """Do."""', *["    x = 1"] * 41]
+    wide = ["@dataclass", "class W:", *(f"    x{i}: int" for i in range(13))]
+    deep = ["class A: ...", "class B(A): ...", "class C(B): ..."]
+    argued = [*long[:2], "    # long: it is", *long[2:], "# wide: it is", *wide]
+    code = [*long, *wide, *deep, *argued, "# deep: it is", "class D(B): ..."]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "module.py").write_text("\n".join(code))
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for limit, name in ((long_functions, "f"), (wide_constructors, "W")):
+        assert [(x.name, x.reason) for x in limit(tmp_path)] == [
+            (name, None),
+            (name, "it is"),
+        ]
+    found = deep_classes(tmp_path)
+    assert [(x.name, x.reason) for x in found] == [("C", None), ("D", "it is")]

@@ -14,6 +14,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,9 @@ WRITTEN = (".py", ".md", ".rst", ".toml", ".html", ".css", ".sh", ".yml")
 # Guides, where a tree keeps them
 GUIDES = ("docs/use", "docs/trust", "docs/extend", "docs/guide", "docs/guarantees")
 MOST_LINES, MOST_PARAMETERS = 40, 12
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 
 # Expressions for words that have a better one, in lines whose identifiers are split
 HOUSE_WORDS = (
@@ -105,6 +110,11 @@ def nodes(tree: Path) -> Iterator[tuple[Path, ast.AST]]:
             yield path, node
 
 
+def source(path: Path) -> list[str]:
+    """Return the lines of a file."""
+    return path.read_text("utf-8").splitlines()
+
+
 def public_names(tree: Path) -> list[str]:
     """Return the names that public packages list in ``__all__``."""
     names: list[str] = []
@@ -140,24 +150,58 @@ def charges(tree: Path) -> int:
     )
 
 
-def long_functions(tree: Path) -> int:
-    """Return the number of functions of too many lines, less their docstrings."""
+@dataclass(frozen=True)
+class Finding:
+    """A function or class over a limit of the house, and why it may be."""
 
-    def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    path: Path
+    line: int
+    name: str
+    reason: str | None
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.name}: {self.reason or 'not argued'}"
+
+
+def argument(source: list[str], node: Definition, mark: str) -> str | None:
+    """Return the text after ``# mark:`` above a definition or before its first line."""
+    start = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    above = start - 1
+    while above and source[above - 1].lstrip().startswith("#"):
+        above -= 1
+    documented = ast.get_docstring(node) is not None
+    body = node.body[documented:] or node.body
+    inside = min([body[0].lineno, *(d.lineno for d in decorators(body[0]))])
+    for line in (*source[above : start - 1], *source[node.lineno - 1 : inside]):
+        _, found, reason = line.partition(f"# {mark}: ")
+        if found:
+            return reason.strip()
+    return None
+
+
+def decorators(node: ast.AST) -> list[ast.expr]:
+    """Return the decorators of a definition, and of other statements none."""
+    return getattr(node, "decorator_list", [])
+
+
+def long_functions(tree: Path) -> list[Finding]:
+    """Return the functions of too many lines, less their docstrings."""
+
+    def length(node: Function) -> int:
         start = node.body[0]
         documented = ast.get_docstring(node) is not None
         text = (start.end_lineno or 0) - start.lineno + 1 if documented else 0
         return (node.end_lineno or 0) - node.lineno + 1 - text
 
-    return sum(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and length(node) > MOST_LINES
-        for _, node in nodes(tree)
-    )
+    return [
+        Finding(path, node.lineno, node.name, argument(source(path), node, "long"))
+        for path, node in nodes(tree)
+        if isinstance(node, Function) and length(node) > MOST_LINES
+    ]
 
 
-def wide_constructors(tree: Path) -> int:
-    """Return the number of classes whose constructor has too many parameters."""
+def wide_constructors(tree: Path) -> list[Finding]:
+    """Return the classes whose constructor has too many parameters."""
 
     def width(node: ast.ClassDef) -> int:
         for part in node.body:
@@ -169,21 +213,54 @@ def wide_constructors(tree: Path) -> int:
         fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
         return sum("init=False" not in ast.unparse(part) for part in fields)
 
-    return sum(
-        isinstance(node, ast.ClassDef) and width(node) > MOST_PARAMETERS
-        for _, node in nodes(tree)
-    )
+    return _classes(tree, "wide", lambda node, _: width(node) > MOST_PARAMETERS)
 
 
-def deep_classes(tree: Path) -> int:
-    """Return the number of classes with a base of ours that has a base of ours."""
-    bases: dict[str, set[str]] = {}
-    for _, node in nodes(tree):
-        if isinstance(node, ast.ClassDef):
-            named = (re.split(r"[.\[]", ast.unparse(each)) for each in node.bases)
-            bases.setdefault(node.name, set()).update(p for ps in named for p in ps)
-    own = {name: bases[name] & bases.keys() - {name} for name in bases}
-    return sum(any(own[base] for base in own[name]) for name in own)
+def deep_classes(tree: Path) -> list[Finding]:
+    """Return the classes with a base of ours that has a base of ours."""
+    return _classes(tree, "deep", lambda _, bases: any(each.bases for each in bases))
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the package with what is argued of it, and its bases of ours."""
+
+    path: Path
+    node: ast.ClassDef
+    argued: str | None
+    bases: tuple[Class, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """What is argued of it or of a base."""
+        return self.argued or next(filter(None, (b.reason for b in self.bases)), None)
+
+
+def _classes(
+    tree: Path, mark: str, over: Callable[[ast.ClassDef, tuple[Class, ...]], bool]
+) -> list[Finding]:
+    """Return classes over a limit; what is argued of a base holds for all of them."""
+    found = [(p, node) for p, node in nodes(tree) if isinstance(node, ast.ClassDef)]
+    by_name: dict[str, list[tuple[Path, ast.ClassDef]]] = {}
+    for path, node in found:
+        by_name.setdefault(node.name, []).append((path, node))
+
+    @cache
+    def of(path: Path, node: ast.ClassDef) -> Class:
+        named = (re.split(r"[.\[]", ast.unparse(each))[0] for each in node.bases)
+        # one of the same file first, as names may be those of several classes
+        bases = tuple(
+            of(*min(by_name[name], key=lambda each: each[0] != path))
+            for name in named
+            if name in by_name and name != node.name
+        )
+        return Class(path, node, argument(source(path), node, mark), bases)
+
+    return [
+        Finding(path, node.lineno, node.name, of(path, node).reason)
+        for path, node in found
+        if over(node, of(path, node).bases)
+    ]
 
 
 def house_lines(tree: Path, *areas: str) -> dict[str, int]:
@@ -222,10 +299,16 @@ def figures(tree: Path) -> dict[str, Any]:
         "public names": lambda tree: len(public_names(tree)),
         "public names in no guide, example or README": undocumented,
         "calls of charge outside of privacy": charges,
+    }
+    limits: dict[str, Callable[[Path], list[Finding]]] = {
         f"functions over {MOST_LINES} lines": long_functions,
         f"constructors over {MOST_PARAMETERS} parameters": wide_constructors,
         "classes that inherit deeper than one": deep_classes,
     }
+    for row, over in limits.items():
+        over_limit = over(tree)
+        found[row] = len(over_limit)
+        found[f"{row}, not argued"] = sum(each.reason is None for each in over_limit)
     found |= {row: measure(tree) for row, measure in measures.items()}
     for row, call in TRACED.items():
         functions, crossed_files = crossed(tree, call).split()

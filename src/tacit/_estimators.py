@@ -86,6 +86,8 @@ class Saved:
     private: bool = True
 
 
+# wide: an estimator has a parameter for each setting, as scikit-learn has it
+# deep: a mixin of all estimators, each of which has the base of its family
 class ExplicitSeed:
     """Mixin of estimators whose noise no other code may seed."""
 

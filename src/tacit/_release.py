@@ -171,6 +171,7 @@ class ReleaseLog:
         draw: Callable[[], T],
     ) -> T:
         """Return the draw, or the recorded output instead, and log it."""
+        # long: one check after another, each of which ends the recording or the replay
         if threading.get_ident() != self.owner:
             raise RuntimeError(
                 "A release log belongs to the thread that opened it; run the trainer "

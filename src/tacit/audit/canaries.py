@@ -222,6 +222,7 @@ def audit_one_run(
     >>> found.refuted
     False
     """
+    # long: one step of the audit after another, on what the last one found
     _check(n_canaries, n_features, method)
     subject = prepared(estimator)
     given = subject.get_params(deep=False)

@@ -182,6 +182,7 @@ def audit_estimator(
     >>> found.refuted
     False
     """
+    # long: one step of the audit after another, on what the last one found
     _check(n_rows, n_features, runs, jobs, method)
     fraction(closed=False, confidence=confidence)
     subject = prepared(estimator)

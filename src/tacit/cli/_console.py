@@ -77,6 +77,7 @@ def clean(text: str) -> str:
 
 def explained(group: click.Group, arguments: list[str]) -> int:
     """Run a command and return its exit code; print one sentence for an error."""
+    # long: one branch for each way in which a command ends
     opened: list[Any] = []  # ledgers, added by `tacit.cli._options.opened_ledger`
     try:
         result = group.main(

@@ -176,6 +176,7 @@ def write(
     The fit is charged: errors of the ledger are reported from here on, and the model is
     written all the same.
     """
+    # long: one entry for each fact of the folder and of the output
     model = result.model
     counted = model.privacy_.guarantee.neighbors is Neighbors.REPLACE_ONE
     facts = {

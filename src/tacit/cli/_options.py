@@ -285,6 +285,7 @@ def estimator_for(
     **parameters: Any,
 ) -> Any:
     """Return the estimator for the target of a schema."""
+    # long: one check of an option after another, before anything is read
     import numpy as np  # noqa: PLC0415
     from sklearn.base import is_classifier  # noqa: PLC0415
 

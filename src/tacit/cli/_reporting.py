@@ -55,6 +55,7 @@ def report_facts(
 
     ``attached`` certificates and audits come from other commands.
     """
+    # long: one entry for each fact of a report
     attached = attached or Attachments()
     model, facts = saved.estimator, saved.facts
     assert saved.privacy is not None  # steps without one have no report

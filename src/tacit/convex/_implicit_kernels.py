@@ -144,6 +144,7 @@ def run_leaves(
     each of its rows, one after another, and multiplies by ``after[t]``; ``out[t]`` is
     what it ends with. ``several`` is for one margin a class, each against the rest.
     """
+    # long: one compiled loop over rows
     k = V.shape[0]
     z = np.empty(k)
     low = 0

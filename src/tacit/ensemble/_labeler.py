@@ -189,6 +189,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         random_state: RandomSource = None,
         verbose: int = 0,
     ) -> None:
+        # long: one line for each parameter
         self.estimator = estimator
         self.n_teachers = n_teachers
         self.epsilon = epsilon
@@ -288,6 +289,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         holder: object = None,
     ) -> Self:
         """Charge, train and publish; a durable labeler has its own ``start``."""
+        # long: check and run, before and after the charge, share what was found
         with self._exclusive_step(holder):
             check_parameters(self)
             if start is None:

@@ -63,6 +63,7 @@ def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
     return groups
 
 
+# wide: one field for each fact that a plan reports
 @dataclass(frozen=True)
 class TeacherPlan(PlainNumbers):
     """Number of teachers, noise, and expected answers, for one mechanism.

@@ -306,6 +306,7 @@ def train_teachers(
     Under threads, learners must not draw from the global generators of Python and
     NumPy.
     """
+    # long: both places of teachers share the task and its closures
     table, targets = canonical(as_table("X", X)), as_table("y", y)
     site = CallSite.here()
     store = None if folder is None else TeacherFolder(Path(folder).absolute())

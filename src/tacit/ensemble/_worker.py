@@ -360,6 +360,7 @@ def map_teachers(
     label, verbose
         Text of the progress bar, and whether to show one.
     """
+    # long: one loop that hands out again what a dead worker lost
     found: dict[int, Any] = {}
     handed_out: set[int] = set()
 

@@ -205,6 +205,7 @@ def _scores(
     seed: int,
 ) -> tuple[float, list[float]]:
     """Return the score without privacy, and those of private fits."""
+    # long: one table is made, split and scored, and nothing else uses the parts
     n_fit = min(n_rows, most_rows)
     X, y = synthetic_rows(
         n_fit + TEST_ROWS,

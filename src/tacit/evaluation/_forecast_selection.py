@@ -214,6 +214,7 @@ def _peeling(at: _Setting, pursuit: bool) -> int:
 
 def _stability(at: _Setting) -> int:
     """Return the rows at which all tests of the lasso pass with room for the noise."""
+    # long: one formula, whose terms all depend on the same setting
     budget = _with_delta(at)
     needed = distance_needed(budget.epsilon, budget.delta, failure=at.failure / 2)
     s = at.n_relevant

@@ -122,6 +122,7 @@ def coefficient_intervals(
     >>> found.low.shape == model.coef_.shape
     True
     """
+    # long: checks, charge and intervals, in the order of every release
     fraction(closed=False, level=level)
     facts = _facts(model)
     noise = _fit_noise(facts)

@@ -241,6 +241,7 @@ def scored(
     random_state: RandomSource,
 ) -> PrivateScore:
     """Return a score by the name of its measure, or the usual one of the model."""
+    # long: checks, charge and interval, in the order of every release
     fraction(closed=False, level=level)
     counts = Measure.of(model, measure)
     model = answering(model)

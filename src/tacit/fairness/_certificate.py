@@ -25,6 +25,7 @@ __all__ = ["FairnessCertificate", "certify", "checked_distance"]
 Floats = NDArray[np.float64]
 
 
+# wide: one field for each fact that a certificate states
 @dataclass(frozen=True, eq=False)
 class FairnessCertificate:
     """Intervals for the figures of another model, from those of a reference.
@@ -249,6 +250,7 @@ def certify(
     >>> certificate.largest_change < 0.05
     True
     """
+    # long: one field of the certificate after another
     one_of(BOUNDS, bound=bound)
     within = checked_distance(distance, failure, sampling)
     if sampling is not None and bound != "one_sided":

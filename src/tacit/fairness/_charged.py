@@ -245,6 +245,7 @@ def private_certificate(
     ``failure``, and fractions of counts are monotone in them. The intervals are for
     these rows; those for a group of few rows are wide.
     """
+    # long: checks, charge and certificate, in the order of every release
     read = read_model(model)
     plan = plan_certificate(
         epsilon,

@@ -120,6 +120,7 @@ def compare_models(
     Cauchy-Schwarz inequality: a row and the difference of two models are hardly ever
     parallel.
     """
+    # long: one field of the comparison after another
     cells = cells_of(y_true, sensitive_features, notion, desirable)
     one, other = _comparable(read_model(first), read_model(second))
     # intercepts are compared as they are: weights of a constant feature of one

@@ -59,6 +59,7 @@ def certify_by_simulation(
     the model without noise as the reference: noise is not independent of the private
     one.
     """
+    # long: one field of the certificate after another
     fraction(closed=False, failure=failure)
     at_least(2 * ceil(1 / failure), n_runs=n_runs)
 

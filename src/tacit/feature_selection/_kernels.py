@@ -100,6 +100,7 @@ def on_face(
     The face is that of the cross-polytope of ``sum |w| = bound`` with these signs, and
     with zero weights where signs are zero.
     """
+    # long: one compiled solution of a system and its projection
     count = 0
     scale = 1.0
     for i in range(size):

@@ -157,6 +157,7 @@ def planned_fit(
     expected_rows: int | None,
 ) -> PlannedFit:
     """Choose a solver and make its plan, from public facts alone."""
+    # long: one public fact after another, each needed by the next
     check_noise(noise)
     bounds, intercept = setting.scaled_bounds, setting.intercept
     problem = Problem(

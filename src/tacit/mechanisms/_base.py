@@ -8,6 +8,7 @@ from tacit.privacy.curve import PrivacyCurve
 __all__ = ["Drawable"]
 
 
+# deep: what all mechanisms have is above what a family of them shares
 class Drawable(ABC):
     """An event that can be drawn; its curve is that of the event."""
 

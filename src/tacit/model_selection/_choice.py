@@ -109,6 +109,7 @@ def private_choice(
     >>> private_choice(models, X[test], y[test], epsilon=1.0).index
     1
     """
+    # long: checks, charge and choice, in the order of every release
     if isinstance(models, str | Mapping) or not np.iterable(models):
         raise ValueError(
             f"models must be a list of fitted models, got {type(models).__name__}."

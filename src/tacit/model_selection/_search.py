@@ -214,6 +214,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         return self._prepared(models, np.zeros((1, n_features)), int(n_rows), None).plan
 
     def _fit(self, X, y, ledger):
+        # long: check and run, before and after the charge, share what was found
         X = listed(X)
         if sparse.issparse(X):
             X = canonical(X)  # rows of most sparse formats cannot be indexed

@@ -48,6 +48,7 @@ DTYPES = NUMBERS | {"|b1", "|i1", "|u1", "<f8", "|O"}
 
 def encode(value: Any, name: str, depth: int = 0) -> Any:
     """Return a parameter as plain data, or raise."""
+    # long: one branch for each type of the format
     if depth > DEEPEST:
         raise ModelFileError(
             f"{name} cannot be written: it is nested more than {DEEPEST} deep."

@@ -53,6 +53,7 @@ def privacy_utility(
     too, and choosing an epsilon by such a plot costs budget: draw it on public rows, or
     on rows set aside for it.
     """
+    # long: one check of the data and one artist of the figure after another
     x = np.asarray(epsilons, dtype=np.float64).ravel()
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim == 1:

@@ -89,6 +89,7 @@ class Loss(ABC):
         return ((self, count),)
 
 
+# deep: most losses have a known delta, and sampled ones a loss inside
 class PointwiseLoss(Loss):
     """A loss whose delta is known at each epsilon."""
 

@@ -196,6 +196,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         ledger
             Ledger of the data set to charge. None opens one for this fit only.
         """
+        # long: check and run, before and after the charge, share what was found
         with exclusive_step(self), all_or_nothing(self):
             if y is not None:
                 raise ValueError(

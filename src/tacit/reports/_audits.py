@@ -102,6 +102,7 @@ def _require_same(
     audit: Mapping[str, Any], model: Mapping[str, Any], name: str
 ) -> None:
     """Reject an audit of another class, version, guarantee, solver or parameter."""
+    # long: one check of the audit's record after another, each with its message
     parts = audit.get("attacked")
     if not isinstance(parts, Mapping):
         raise ValueError(

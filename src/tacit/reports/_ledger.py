@@ -30,6 +30,7 @@ _MARKED = ("charge", "reserve", "cancel", "void", "allow")
 Row = dict[str, Any]
 
 
+# wide: one field for each fact of the page
 @dataclass(frozen=True)
 class Account:
     """The parts of a ledger that a page shows."""

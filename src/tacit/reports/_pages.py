@@ -157,6 +157,7 @@ def audit_html(facts: Mapping[str, Any]) -> str:
 
 def _context(facts: Facts) -> dict[str, Any]:
     """Return what the templates of reports and cards read."""
+    # long: one entry for each name in the template
     privacy, plain = facts.privacy, facts.plain
     account = account_of(plain["ledger"])
     whole = None

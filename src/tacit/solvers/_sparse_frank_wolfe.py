@@ -92,6 +92,7 @@ class SparseGradient:
 
     def move(self, step: int, entry: int, amount: float) -> Links:
         """Add ``amount`` to a weight after the shrink; return what entries changed."""
+        # long: two compiled loops with one argument a line
         feature, output = divmod(entry, self.loss.n_outputs)
         scale = self.scales[step]
         count = visit(
@@ -243,6 +244,7 @@ def visit(
     out: Links,
 ) -> int:
     """Move the margins of rows with the feature; list rows with stale derivatives."""
+    # long: one compiled loop over the rows of a column
     count = 0
     for a in range(indptr[feature], indptr[feature + 1]):
         i = indices[a]
@@ -292,6 +294,7 @@ def replace_terms(
     changed: Links,
 ) -> int:
     """Take out the terms of some rows and put in those of their new derivatives."""
+    # long: one compiled loop over rows
     count, k = 0, new.shape[1]
     for r in range(len(rows)):
         i = rows[r]

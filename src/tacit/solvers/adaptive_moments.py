@@ -103,6 +103,7 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> AdaptiveMomentsPlan:
         """Choose what to release, then the least noise that fits."""
+        # long: one field of the plan after another
         _reject(problem, budget)
         multiplier = calibrate(GaussianNoise, budget)
         neighbors, size = budget.neighbors, problem.n_columns

@@ -78,6 +78,7 @@ def turned(neighbors: Neighbors, problem: Problem) -> float:
     return root * problem.smoothness * problem.regularizer.radius
 
 
+# deep: the plan of another solver, with an event of its own
 @dataclass(frozen=True)
 class _LiftedTilt(ObjectivePerturbationPlan):
     """Least curvature and tilt, fixed without data."""
@@ -99,6 +100,7 @@ class _LiftedTilt(ObjectivePerturbationPlan):
         )
 
 
+# deep: the plan of another solver, with a curvature of its own
 @dataclass(frozen=True)
 class AdaptiveRidgePlan(QuadraticPerturbationPlan):
     """Least curvature, tilt, gradient norm to reach, and the noise that is left."""

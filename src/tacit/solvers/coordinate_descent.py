@@ -201,6 +201,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> CoordinateDescentPlan:
         """Choose the updates, then the least noise that fits."""
+        # long: one field of the plan after another, with noise found for all at once
         reject_coordinate_penalty(problem, "CoordinateDescent")
         require_delta(budget, "CoordinateDescent", "GreedyCoordinateDescent")
         rule = coordinate_rule(problem, budget)

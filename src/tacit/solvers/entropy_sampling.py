@@ -118,6 +118,7 @@ class EntropySampling(Solver[EntropySamplingPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> EntropySamplingPlan:
         """Choose the weight, then the largest number of samples that fits."""
+        # long: one field of the plan after another; the samples are found last
         _reject(problem, budget)
         tolerance = stationarity_tolerance(problem)
         paper = self.accounting == "paper"

@@ -54,6 +54,7 @@ NAME = "GreedyCoordinateDescent"
 MOST_UPDATES = 10**5
 
 
+# wide: one parameter for each choice that the algorithm leaves open
 @dataclass(frozen=True)
 class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
     """Move the coordinate that guarantees most, one chosen privately at a time.
@@ -199,6 +200,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         self, kind: str, problem: Problem, budget: Budget
     ) -> GreedyCoordinateDescentPlan:
         """Return the plan of one mechanism."""
+        # long: one field of the plan after another, with noise found for all at once
         rule = greedy_rule(problem, budget, self.clip)
         n_steps = self.n_steps or rule.n_steps
         n_polish = rule.polish(n_steps) if self.n_polish is None else self.n_polish

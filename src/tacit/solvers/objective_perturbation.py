@@ -259,6 +259,7 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
         ``published`` is the least ridge of published constants, and the ridge when none
         is given.
         """
+        # long: one field of the plan after another; only the noise is left open
         sensitivity = problem.sensitivity(budget.neighbors)
         check_regularizer(problem)
         problem.require_smooth("ObjectivePerturbation")

@@ -143,6 +143,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> PreconditionedGDPlan:
         """Choose steps and damping, then the least noise that fits."""
+        # long: one field of the plan after another, with noise found for all at once
         self._reject(problem, budget)
         if_given(positive, clip=self.clip)
         start = at_zero(problem)

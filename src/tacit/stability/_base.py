@@ -103,6 +103,7 @@ def private_answer(
     **Guarantee.** That of the procedure's event, charged before a value is read.
     `tacit.mechanisms.NoAnswer` costs as much as any other answer.
     """
+    # long: checks, charge and answer, in the order of every release
     # a class has both too, and cannot plan
     if isinstance(procedure, type) or not all(
         hasattr(procedure, name) for name in ("plan", "run")

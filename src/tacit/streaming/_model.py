@@ -227,6 +227,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
         ``entry`` and ``key`` are the charge and the key of an interrupted first step,
         if any, and ``begin`` is called right before a charge.
         """
+        # long: check and run, before and after the charge, share what was found
         before: Progress | None = vars(self).get("_private_stream")
         if before is None and hasattr(self, "_n_steps"):
             raise ValueError(

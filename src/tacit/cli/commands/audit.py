@@ -138,6 +138,7 @@ def command(
     or more runs may show more. The exit code is 5 if the guarantee is refuted. The
     audit reads none of your rows and charges nothing.
     """
+    # long: one parameter for each option of the command
     _reject_options_of_other_kind(one_run)
     if (path is None) == (folder is None):
         raise Rejected("Either PACKAGE.MODULE:CLASS or --model FOLDER must be given.")

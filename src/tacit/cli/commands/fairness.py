@@ -141,6 +141,7 @@ def command(
     people who may see the rows. With --epsilon the output is computed from noisy
     counts, which are charged to the ledger before they are drawn, and may be published.
     """
+    # long: one parameter for each option of the command
     if epsilon is None and (delta or label is not None):
         raise Rejected(
             "--delta and --label need --epsilon; give it, or leave them out."

@@ -94,6 +94,7 @@ def command(
     The ledger is charged before the fit. Errors in the files, the schema or the budget
     are found before anything is charged.
     """
+    # long: one parameter for each option of the command
     require_ledger(ledger_url, no_ledger)
     from tacit.cli import _fitting as fitting
     from tacit.cli._output_files import check_folder, check_label

@@ -194,6 +194,7 @@ def command(
     columns of the schema; PUBLIC needs no target. One charge covers all labels. The
     same command resumes a run that was interrupted.
     """
+    # long: one parameter for each option, and steps in the order of what may fail
     require_ledger(ledger_url, no_ledger or only_plan)
     _check_combination(public, labels_only, ids, parameters["neighbors"])
     from tacit.cli import _labeling as labeling

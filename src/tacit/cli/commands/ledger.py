@@ -113,6 +113,7 @@ def show(url: str | None, dataset: str | None, as_json: bool) -> None:
 
 
 def _print_account(ledger: StoredLedger, as_json: bool) -> None:
+    # long: one entry and one printed line for each fact of an account
     budget, spent, head = ledger.budget, ledger.spent(), ledger.head
     allowed, reserved = ledger.allowances(), ledger.reservations()
     spent_by = ledger.spent_by_analyst()

@@ -67,6 +67,7 @@ def command(
     it, all do. For a number, the noise is proportional to the width of its range: a
     range that the target hardly fills costs accuracy.
     """
+    # long: one parameter for each option of the command
     from tacit._execution import progress
     from tacit.evaluation import expected_score
     from tacit.evaluation._forecast_scores import least_rows
@@ -212,6 +213,7 @@ def _cost(ledger: Any, planned: Any) -> dict[str, Any]:
 
 
 def _show(console: Console, data: dict[str, Any]) -> None:
+    # long: one printed line for each fact of a plan
     console.print(
         f"[bold]{data['estimator']}[/] by {data['solver']}, {data['rows']} rows of "
         f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}"

@@ -156,6 +156,7 @@ def fit(
     protected together. Errors in files, options or the budget are reported before
     anything is charged.
     """
+    # long: one parameter for each option of the command
     require_ledger(ledger_url, no_ledger or only_plan)
     from tacit.cli import _recommending as recommending
     from tacit.cli._output_files import check_folder, check_label

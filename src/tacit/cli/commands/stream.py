@@ -151,6 +151,7 @@ def command(
     later runs, which resume where the last one ended, charge nothing. Rows that do not
     fit the schema are counted and have no effect.
     """
+    # long: one parameter for each option of the command
     require_ledger(ledger_url, no_ledger or only_plan)
     if neighbors != "replace_one":
         raise Rejected(

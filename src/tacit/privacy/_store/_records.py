@@ -140,6 +140,7 @@ class Row(NamedTuple):
     hash: str
 
 
+# wide: one field for each part of a record
 @dataclass(frozen=True)
 class Record:
     """One line of a ledger's history.

@@ -93,6 +93,7 @@ def examine(
     ``head`` is a sequence number and a hash seen earlier, which must still be in the
     chain.
     """
+    # long: one pass over the chain, in which each record is checked against the last
     findings: list[str] = []
     notes: list[str] = []
     try:

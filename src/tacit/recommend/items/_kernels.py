@@ -140,6 +140,7 @@ def interpolate(
     predicted: Array,
 ) -> None:
     """Fill in each user's value of each item, expected from its nearest neighbors."""
+    # long: one compiled loop over neighbors
     n_items = covariance.shape[0]
     near = np.empty(n_neighbors, dtype=np.int64)
     similar, right = np.empty(n_neighbors), np.empty(n_neighbors)
@@ -197,6 +198,7 @@ def repeat_steps(
     ``others`` are predictions of each rating from the user's other ratings, which are
     left out where it is empty.
     """
+    # long: one compiled loop over steps
     n_items, with_others = vectors.shape[1], len(others) > 0
     residuals, alongs = np.empty(n_items), np.empty(n_items)
     # unsigned, for which no code for negative indices is compiled
@@ -339,6 +341,7 @@ def descend(
     ``rows`` are filled with the result of another step of descent, over its radius,
     unless they have no columns; ``coefficients`` with those of the last projection.
     """
+    # long: one compiled loop over steps
     n_items, n_done = projections.shape[0], len(ranks)
     last = ranks[n_done - 1] if n_done > 0 else 0
     row = np.empty(n_items)

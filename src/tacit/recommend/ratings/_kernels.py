@@ -29,6 +29,7 @@ def group_rows(
     ratings came. ``indptr`` is filled, and the beginnings of ``out_items`` and
     ``out_values``.
     """
+    # long: one compiled loop over ratings
     n_users = len(indptr) - 1
     starts = np.zeros(n_users + 1, dtype=np.int64)
     for k in range(len(users)):
@@ -95,6 +96,7 @@ def keep_rows(
     item's weight as its rate, and the first ones are kept, in the order of items. The
     times follow from the key and from the content of the row.
     """
+    # long: one compiled loop over ratings
     for i in range(len(indptr) - 1):
         begin, n = indptr[i], indptr[i + 1] - indptr[i]
         end = out_indptr[i]

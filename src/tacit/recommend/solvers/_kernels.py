@@ -199,6 +199,7 @@ def add_user_parts(
     ``total`` has products of each item with each coefficient, the upper triangle of the
     coefficients' second moments, and the mean squared error.
     """
+    # long: one compiled loop over users
     n_items, rank = vectors.shape
     size = rank + 1
     longest = 0

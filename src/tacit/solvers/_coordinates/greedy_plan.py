@@ -284,6 +284,7 @@ MOVES: dict[str, Callable[[float], Event]] = {
 }
 
 
+# wide: one field for each number that a run needs
 @dataclass(frozen=True)
 class GreedyCoordinateDescentPlan(PlainNumbers):
     """Choices, updates and the noise of both, fixed without data."""

@@ -130,6 +130,7 @@ def permuted_csr(
     V: Floats,
 ) -> None:
     """Make the same updates to ``V``, here of shape (features, outputs)."""
+    # long: one compiled loop over batches of rows
     p, k = V.shape
     G, z = np.zeros((p, k)), np.empty(k)
     touched, seen = np.empty(p, np.int64), np.full(p, -1)

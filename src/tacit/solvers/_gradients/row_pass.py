@@ -151,6 +151,7 @@ class RowPass:
             Factor of the weights before the rows of a leaf, step along each of them,
             and factor after them: one for implicit steps, from 1/2 to 1 for others.
         """
+        # long: both ways of taking the leaves share the compiled loop
         from tacit.convex import _implicit_kernels as kernels  # noqa: PLC0415 - numba
 
         V, y = V.copy(), np.ascontiguousarray(y, dtype=np.float64)

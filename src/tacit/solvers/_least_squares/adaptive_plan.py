@@ -45,6 +45,7 @@ def crowd(problem: Problem, level: float) -> float:
     return float(problem.n_columns**1.5 * level / 2)
 
 
+# wide: one field for each number that a run needs
 @dataclass(frozen=True)
 class AdaptiveMomentsPlan(SolverPlan):
     """Budget fractions and noise of all releases, fixed without data.

@@ -339,6 +339,7 @@ class PerturbedIterates:
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> PerturbedLearner:
         """Return the learner of a problem with the least noise that fits."""
+        # long: one field of the learner after another
         require_delta(
             budget, "PerturbedIterates", "Hedge over experts, which needs none"
         )
