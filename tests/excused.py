@@ -126,7 +126,7 @@ EXCUSED = {
     },
     "tacit.recommend": {},
     "tacit.stability": {
-        PLANNING: "blocks_needed distance_needed release_probability",
+        PLANNING: "blocks_needed release_probability",
         "not private; votes make it so": "winner_and_distance",
     },
 }

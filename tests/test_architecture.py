@@ -169,6 +169,18 @@ def test_proofs_and_code_have_the_same_tags():
     assert docs - code == set(), "tags in a proof that the code lacks"
 
 
+def test_tables_of_tags_name_the_files_that_have_them():
+    wrong = [
+        (page.name, tag, file)
+        for page in GUARANTEES.glob("*.md")
+        for tag, file in re.findall(
+            rf"^\| `\[({TAG})\]` \| `([^`]+)`", page.read_text("utf-8"), re.M
+        )
+        if tag not in tags_in_code((SOURCE / file).read_text("utf-8"))
+    ]
+    assert wrong == []
+
+
 def test_tags_are_read_from_comments_and_pages():
     code = "x = a[lo:hi]  # rows a[lo:hi]\n# [amp:ridge] [amp:tilt]\ny = '# [no:tag]'\n"
     assert tags_in_code(code) == {"amp:ridge", "amp:tilt"}

@@ -15,9 +15,9 @@ from tests.stat import (
     assert_probability,
 )
 
-from tacit.ensemble import TeacherPlan, compare_mechanisms, plan_teachers
+from tacit.ensemble import compare_mechanisms, plan_teachers
 from tacit.ensemble._labeler_plan import AUTO_NUMBER_ROWS, AUTO_ROWS, auto_teachers
-from tacit.ensemble._teacher_plan import agreement_groups
+from tacit.ensemble._teacher_plan import TeacherPlan, agreement_groups
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, as_generator
 from tacit.mechanisms._votes._plans import (

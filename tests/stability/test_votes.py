@@ -32,14 +32,13 @@ from tacit.stability import (
     SubsampleVote,
     _rows,
     blocks_needed,
-    distance_needed,
     private_answer,
     release_probability,
     winner_and_distance,
 )
 from tacit.stability._rows import ListedRows, as_table, as_vote, select_rows, votes_of
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
-from tacit.stability._votes import BlockVotePlan
+from tacit.stability._votes import BlockVotePlan, distance_needed
 
 
 def changes(votes, values):

@@ -27,8 +27,8 @@ from tacit.cli._output_files import (
     try_writing,
 )
 from tacit.cli._pool import Pool
-from tacit.ensemble import DurableLabeler, LabelerPlan, Labels, PrivateLabeler
-from tacit.ensemble._labeler_plan import public_classes
+from tacit.ensemble import DurableLabeler, Labels, PrivateLabeler
+from tacit.ensemble._labeler_plan import LabelerPlan, public_classes
 from tacit.ensemble._student import LEAST_POOL
 from tacit.privacy.report import in_words
 from tacit.tables import Schema

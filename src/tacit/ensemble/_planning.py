@@ -101,10 +101,11 @@ def plan_teachers(
 
     Notes
     -----
-    **Bound.** Expectations in the model of ``TeacherPlan``: votes are binomial, noise
-    has the distribution of the mechanism itself, and queries that share a threshold
-    share its noise. Where there are several thresholds, runs between withheld answers
-    are taken to have their mean length.
+    **Bound.** These are expectations in a model. Votes on a query are independent, and
+    all labels but the most likely one are equally likely. Noise has the distribution of
+    the mechanism, and queries that share a threshold share its noise. Where there are
+    several thresholds, the model takes the mean number of answers between withheld
+    ones. Privacy does not rest on the model.
     """
     at_least(1, n_rows=n_rows, n_queries=n_queries)
     at_most(MOST_ROWS, n_rows=n_rows)

@@ -106,11 +106,6 @@ class TeacherPlan(PlainNumbers):
         Expected root mean squared difference of an answer from the mean or median of
         the teachers, for numbers.
 
-    Notes
-    -----
-    **Bound.** These are expectations in a model, in which votes on a query are
-    independent and all labels but the most likely one are equally likely. Privacy does
-    not rest on them.
     """
 
     mechanism: str

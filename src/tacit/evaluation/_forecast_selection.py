@@ -13,9 +13,9 @@ from tacit.feature_selection import LassoStabilitySelector
 from tacit.feature_selection._lasso_distance import safe_distance
 from tacit.feature_selection._peel import RESIDUAL_WIDTH, Peel
 from tacit.privacy import Budget, Neighbors
-from tacit.stability import blocks_needed, distance_needed
+from tacit.stability import blocks_needed
 from tacit.stability._subsamples import tight_rate
-from tacit.stability._votes import epsilon_of_choice, votes_needed
+from tacit.stability._votes import distance_needed, epsilon_of_choice, votes_needed
 
 __all__ = ["SUPPORT_METHODS", "rows_for_support"]
 
@@ -125,12 +125,11 @@ def rows_for_support(
     this library, a guide to orders of magnitude. The lasso takes about ``2 r log p``
     rows with ``r = s + (noise / (signal spread))^2`` (Wainwright 2009, Theorem 3).
     Votes take that many a block, times the blocks (Thakurta 2013, Corollary 6.37). The
-    lasso with a test must pass the threshold of `tacit.stability.distance_needed` in
-    each of its tests, at the penalty that the selector plans by itself; a penalty for
-    the noise there is takes fewer rows. The public range of the target is taken to
-    reach four standard deviations to both sides; a wider one takes more rows. The
-    others follow from a union bound on the exponential mechanism: over columns, and
-    over sets that lack some of the columns.
+    lasso must reach the distance that is released, in each of its tests, at the
+    selector's default penalty; a penalty for the actual noise takes fewer rows. The
+    public range of the target is taken to reach four standard deviations to both sides;
+    a wider one takes more rows. The others follow from a union bound on the exponential
+    mechanism: over columns, and over sets that lack some of the columns.
 
     Examples
     --------

@@ -60,7 +60,8 @@ class BudgetFractions:
 
     def choices(self, *names: str) -> float:
         """Return the fraction left for the choices after those named."""
-        return 1.0 - sum(getattr(self, name) for name in names)
+        used: list[float] = [getattr(self, name) for name in names]
+        return 1.0 - sum(used)
 
 
 FRACTIONS = BudgetFractions()

@@ -6,7 +6,6 @@ from tacit.stability._subsamples import SubsampleVote
 from tacit.stability._votes import (
     BlockVote,
     blocks_needed,
-    distance_needed,
     release_probability,
     winner_and_distance,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "StableValue",
     "SubsampleVote",
     "blocks_needed",
-    "distance_needed",
     "private_answer",
     "release_probability",
     "winner_and_distance",
