@@ -270,7 +270,7 @@ def test_repeated_items_are_clipped_before_they_are_averaged(done, tmp_path, run
     (tmp_path / "twice.json").write_text(f'{{"{a}": 5, "{a}": 1}}')
     answer = run(*row(done[0], tmp_path / "twice.json"))
     assert answer.code != 0
-    assert "MINE must hold items" in answer.err
+    assert "MINE must contain items" in answer.err
 
 
 def test_own_ratings_come_in_parquet(done, tmp_path, run):

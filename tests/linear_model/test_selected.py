@@ -198,11 +198,11 @@ def test_scores_work_and_intervals_are_refused(seed):
 
 def test_scores_to_expect_are_of_as_many_columns_as_are_selected():
     forecast = expected_score(model(2.0), 2000, [1] * 8, repeats=1)
-    something = forecast.outlooks[1]
-    assert something.signal == "something"
-    assert something.plain == pytest.approx(0.5, abs=0.1)
-    # two columns are enough, as no more tell anything
-    assert something.high > 0.3
+    medium = forecast.outlooks[1]
+    assert medium.signal == "medium"
+    assert medium.plain == pytest.approx(0.5, abs=0.1)
+    # two columns are enough, as no other has signal
+    assert medium.high > 0.3
 
 
 def test_rows_of_a_file_are_fitted_like_rows_in_memory(tmp_path, seed):

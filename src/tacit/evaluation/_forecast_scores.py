@@ -24,7 +24,7 @@ __all__ = ["Forecast", "Outlook", "expected_score", "least_rows"]
 
 @dataclass(frozen=True)
 class _Signal:
-    """How much the columns tell, and how much of their range targets fill."""
+    """Strength of the signal, and the part of their range that targets fill."""
 
     words: str
     strength: float
@@ -33,12 +33,12 @@ class _Signal:
 
 # For labels the standard deviation of linear scores; for targets the ratio to the
 # noise, so that the best R2 is 0.2, 0.5 and 0.8
-LABELS = (_Signal("little", 1.0), _Signal("something", 2.0), _Signal("much", 4.0))
+LABELS = (_Signal("weak", 1.0), _Signal("medium", 2.0), _Signal("strong", 4.0))
 TARGETS = (
-    _Signal("little", 0.5),
-    _Signal("something", 1.0),
-    _Signal("much", 2.0),
-    _Signal("something, of a tenth of the range", 1.0, 0.1),
+    _Signal("weak", 0.5),
+    _Signal("medium", 1.0),
+    _Signal("strong", 2.0),
+    _Signal("medium, in a tenth of the range", 1.0, 0.1),
 )
 # Synthetic rows to fit on; more are stood for by less noise
 MOST_ROWS = 16_384
@@ -50,7 +50,7 @@ LOWEST, HIGHEST = 6, 27
 
 @dataclass(frozen=True)
 class Outlook:
-    """Scores to expect when the columns tell so much about the target."""
+    """Expected scores for one strength of the signal."""
 
     signal: str
     plain: float
@@ -113,7 +113,7 @@ def expected_score(
     outlooks = []
     signals = LABELS if n_classes else TARGETS
     for position, signal in zip(
-        steps(len(signals), "made-up rows"), signals, strict=True
+        steps(len(signals), "synthetic rows"), signals, strict=True
     ):
         plain, scores = _scores(
             model,

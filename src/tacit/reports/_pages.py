@@ -130,7 +130,7 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
 
 
 def audit_html(facts: Mapping[str, Any]) -> str:
-    """Return a page on audits of a promise, and on membership attacks.
+    """Return a page on privacy audits and membership attacks.
 
     Parameters
     ----------

@@ -123,9 +123,12 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Attack an estimator, such as tacit.linear_model:LogisticRegression.
+    """Attack an estimator, to test its privacy guarantee.
 
-    The estimator is trained many times on synthetic data sets that differ in one row,
+    PACKAGE.MODULE:CLASS is an estimator, such as
+    tacit.linear_model:LogisticRegression.
+
+    It is trained many times on synthetic data sets that differ in one row,
     which is at the public bounds or far beyond them. The better the results can be
     distinguished, the larger the lower bound on epsilon.
 

@@ -37,15 +37,16 @@ RATINGS = (20, 60)
     is_flag=True,
     help="Write ratings instead of a census: 20 per user, of items 0 to 59.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 def command(
     path: Path, rows: int, seed: int, ratings: bool, force: bool, as_json: bool
 ) -> None:
-    """Write a synthetic census, or synthetic ratings, to PATH (.csv, .parquet, .arrow).
+    """Write a synthetic census, or synthetic ratings, to try on.
 
-    No person in it exists, so using it costs no privacy. The column to predict is
-    high_income. Ratings are 1 or 5, in the columns user, item and rating.
+    PATH ends in .csv, .parquet or .arrow. No person in the table exists, so using it
+    costs no privacy. The column to predict is high_income. Ratings are 1 or 5, in the
+    columns user, item and rating.
     """
     if path.suffix not in SUFFIXES:
         raise Rejected(f"PATH must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")

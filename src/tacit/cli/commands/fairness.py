@@ -131,11 +131,11 @@ def command(
     delimiter: str | None,
     as_json: bool,
 ) -> None:
-    """Measure how the model in FOLDER treats groups of people in DATA.
+    """Measure how a model treats groups of people.
 
-    DATA has the columns of the model's schema, the target, and the sensitive columns,
-    which need not be features. The certificate gives intervals of the figures that the
-    same model would have without noise.
+    FOLDER is the model. DATA has the columns of the model's schema, the target, and the
+    sensitive columns, which need not be features. The certificate gives intervals of
+    the figures that the same model would have without noise.
 
     Without --epsilon nothing is charged, and the whole output is PRIVATE DATA, for
     people who may see the rows. With --epsilon the output is computed from noisy

@@ -89,10 +89,11 @@ def command(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Fit a private model to DATA (CSV, Parquet file or folder, Arrow).
+    """Fit a private model to the table DATA.
 
-    The ledger is charged before the fit. Errors in the files, the schema or the budget
-    are found before anything is charged.
+    DATA is a CSV, Parquet or Arrow file, or a folder of Parquet files. The ledger is
+    charged before the fit. Errors in the files, the schema or the budget are found
+    before anything is charged.
     """
     # long: one parameter for each option of the command
     require_ledger(ledger_url, no_ledger)

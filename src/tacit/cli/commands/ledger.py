@@ -292,7 +292,7 @@ def _head_line(head: tuple[int, str]) -> str:
 def export(
     url: str | None, dataset: str | None, path: Path, force: bool, as_json: bool
 ) -> None:
-    """Write all records to a file that can be verified without the database."""
+    """Write all records to a file, to verify them elsewhere."""
     from tacit.cli._checking import write_export
 
     ledger = _opened(url, dataset)
@@ -326,7 +326,10 @@ def allow(
     nothing: bool,
     as_json: bool,
 ) -> None:
-    """Limit the charges of ANALYST, as the owner; '*' is every analyst not named."""
+    """Limit the charges of an analyst.
+
+    Only the owner of the ledger may. ANALYST '*' is every analyst not named.
+    """
     from tacit.privacy import Budget
 
     if nothing == (epsilon is not None):
@@ -364,7 +367,10 @@ def void(
     even_if_released: bool,
     as_json: bool,
 ) -> None:
-    """State as the owner that charge SEQ released nothing: it no longer counts."""
+    """Void a charge that released nothing, so that it no longer counts.
+
+    Only the owner of the ledger may. SEQ is the number of the charge.
+    """
     ledger = _opened(url, dataset)
     record = ledger.void(seq, reason, even_if_released=even_if_released)
     _print_freed(ledger, record, "no longer counts", as_json)
@@ -377,7 +383,10 @@ def void(
 def cancel(
     url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
 ) -> None:
-    """Cancel reservation SEQ, whose run released nothing: it no longer counts."""
+    """Cancel a reservation whose run released nothing.
+
+    SEQ is the number of the reservation, which then no longer counts.
+    """
     ledger = _opened(url, dataset)
     record = ledger.cancel(seq, reason)
     _print_freed(ledger, record, "is cancelled", as_json)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="Also write one column of probabilities per class.",
 )
 @csv_options
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 def command(
     folder: Path,
@@ -48,11 +48,11 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Predict the target of each row of DATA with the model in FOLDER.
+    """Predict the target of each row of a table.
 
-    The columns are read and scaled by the schema that the model was fitted with. The
-    guarantee of the model is about the rows it was fitted on; predictions depend on
-    the rows of DATA.
+    DATA is the table and FOLDER the model. The columns are read and scaled by the
+    schema that the model was fitted with. The guarantee of the model protects the rows
+    it was fitted on, not those of DATA.
     """
     from tacit.cli._output_files import SUFFIXES, write_table
     from tacit.persistence import SavedSide, read

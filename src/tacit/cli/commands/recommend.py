@@ -44,7 +44,7 @@ mine_options = click.option(
 
 @click.group()
 def command() -> None:
-    """Fit a recommender privately, and complete rows of users at home."""
+    """Fit a private recommender, and predict ratings locally."""
 
 
 # long, as each option is a parameter
@@ -149,7 +149,9 @@ def fit(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Learn about items from RATINGS, and publish only that.
+    """Fit a private recommender to RATINGS, and write its item side.
+
+    The item side is what the model learned about items, and may be published.
 
     RATINGS has a row for each rating, of a user, an item and a number: a CSV file, a
     Parquet file or a folder of those; --plan needs none. All ratings of a user are
@@ -199,7 +201,7 @@ def fit(
     type=click.Path(path_type=Path),
     help="File to write, .csv or .parquet; it reveals what was rated: keep it private.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 def row(
     side: Path,
@@ -209,7 +211,9 @@ def row(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Predict MY rating of every item of SIDE, from ratings of my own.
+    """Predict the rating of every item, from one user's own ratings.
+
+    SIDE is the folder that 'tacit recommend fit' wrote.
 
     MINE is a CSV, Parquet or JSON file of items and ratings of one user, or - for
     standard input.
@@ -249,7 +253,7 @@ def row(
 def top(
     side: Path, mine: Path, k: int, columns: tuple[str, str], as_json: bool
 ) -> None:
-    """Show the items of SIDE with the best predictions that I have not rated.
+    """Show the best predicted items that a user has not rated.
 
     MINE is as for 'tacit recommend row', and stays on this machine.
     """

@@ -38,7 +38,9 @@ def command(
     analyst: str | None,
     as_json: bool,
 ) -> None:
-    """Rewrite report.html and the card of the model in FOLDER.
+    """Rewrite the report and the card of a model.
+
+    These are report.html, card.md and card.html in FOLDER.
 
     With --ledger the report shows the current state of the ledger, after verifying it
     and that this model was charged to it. No row is read and nothing is charged.

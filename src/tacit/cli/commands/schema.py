@@ -20,7 +20,10 @@ FILE = click.Path(path_type=Path)
 
 @click.group()
 def command() -> None:
-    """Draft, check and confirm public facts of a table: ranges, categories, target."""
+    """Draft, check and confirm the public facts about a table.
+
+    These are ranges of numbers, categories, and the column to predict.
+    """
 
 
 @command.command()
@@ -37,7 +40,7 @@ def command() -> None:
     is_flag=True,
     help="Read only names and types; you fill in the facts.",
 )
-@click.option("--force", is_flag=True, help="Replace the schema if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing schema.")
 @csv_options
 @json_option
 def init(
@@ -50,7 +53,7 @@ def init(
     delimiter: str | None,
     as_json: bool,
 ) -> None:
-    """Draft a schema of DATA for you to correct and confirm.
+    """Draft a schema of a table, to correct and confirm.
 
     The draft is computed from the rows: keep it as private as they are until each entry
     agrees with public knowledge.
@@ -93,7 +96,10 @@ def check(
     delimiter: str | None,
     as_json: bool,
 ) -> None:
-    """Check the schema in PATH, and whether DATA agrees with it."""
+    """Check a schema, and whether a table agrees with it.
+
+    PATH is the schema and DATA the table.
+    """
     from tacit.tables import Schema
 
     schema = Schema.load(path)
@@ -164,7 +170,9 @@ def confirm(
     by: str | None,
     as_json: bool,
 ) -> None:
-    """Confirm that the facts of COLUMNS in the schema PATH are publicly known.
+    """Confirm that facts in a schema are publicly known.
+
+    PATH is the schema, COLUMNS are the columns to confirm.
 
     A range that was computed from the rows and is merely confirmed leaks information
     about them. Confirm only facts that you would write down without seeing the rows.
