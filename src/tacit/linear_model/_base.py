@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import log, sqrt
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
@@ -21,15 +24,19 @@ from tacit._estimators import (
     guaranteed_budget,
     listed,
 )
+from tacit._random import RandomSource
 from tacit._validate import at_least
 from tacit.data import RowBounds
+from tacit.data.features import FeatureBounds
 from tacit.linear_model._erm import (
+    FittedFacts,
     PlannedFit,
+    Setting,
     checked_features,
     planned_fit,
     private_erm,
 )
-from tacit.privacy import Ledger, Neighbors
+from tacit.privacy import Ledger, Neighbors, PrivacyReport
 from tacit.solvers._base import INTERCEPT_FRACTION
 
 __all__ = [
@@ -39,6 +46,8 @@ __all__ = [
     "PrivateLinearModel",
     "saved_linear",
 ]
+
+Array = NDArray[np.float64]
 
 # What is saved of the noise in coefficients, and of what each update released
 NOISE_ARRAYS = ("noise_coef", "noise_intercept")
@@ -65,8 +74,8 @@ class CoefficientNoise:
         Distribution of the noise: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
     """
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64] | float
+    coef: Array
+    intercept: Array | float
     how: str
     law: str = "gaussian"
 
@@ -87,7 +96,44 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
     coefficients back into the units of rows and targets.
     """
 
-    def fit(self, X, y, *, ledger: Ledger | None = None, **options):
+    epsilon: float
+    delta: float | None
+    fit_intercept: bool
+    solver: Any
+    neighbors: str | Neighbors
+    expected_rows: int | None
+    noise: str
+    random_state: RandomSource
+    verbose: int
+    n_features_in_: int
+    coef_: Array
+    intercept_: Any
+    loss_: Any
+    bounds_: RowBounds | FeatureBounds
+    privacy_: PrivacyReport
+    _facts: FittedFacts
+
+    @abstractmethod
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
+        """Return the problem of a fit, from parameters and labels."""
+
+    @abstractmethod
+    def _solver_targets(self, y: NDArray[Any], setting: Setting) -> NDArray[Any]:
+        """Return the targets of the problem."""
+
+    @abstractmethod
+    def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
+        """Return weights and intercepts in the form and units of the attributes."""
+
+    def fit(
+        self, X: Any, y: Any, *, ledger: Ledger | None = None, **options: Any
+    ) -> Self:
         """Fit the model, charging the ledger first.
 
         Parameters
@@ -128,7 +174,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             self._keep(*found)
         return self
 
-    def plan(self, n_rows, n_features, *, sparse=False) -> PlannedFit:
+    def plan(self, n_rows: int, n_features: int, *, sparse: bool = False) -> PlannedFit:
         """Return what `fit` will do and spend on rows of this shape; reads no row.
 
         Parameters
@@ -147,11 +193,11 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             self._setting(n_rows, n_features, sparse), n_rows, n_features
         )
 
-    def _counted(self):
+    def _counted(self) -> bool:
         """Return whether the number of rows is public."""
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
 
-    def _planned(self, setting, n_rows, n_features):
+    def _planned(self, setting: Setting, n_rows: int, n_features: int) -> PlannedFit:
         return planned_fit(
             setting,
             n_rows,
@@ -173,11 +219,11 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         # entry by entry, a constant as large as the bound costs nothing
         return bounds.x_norm * (INTERCEPT_FRACTION if bounds.norm == "l2" else 1.0)
 
-    def _rows(self, X):
+    def _rows(self, X: Any) -> Any:
         """Return the rows as the solver takes them."""
         return X
 
-    def _keep(self, W, facts, report):
+    def _keep(self, W: Array, facts: FittedFacts, report: PrivacyReport) -> None:
         """Set the fitted attributes, in the units of the rows and the targets."""
         setting = facts.setting
         self._facts, self.privacy_ = facts, report
@@ -190,36 +236,37 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             self.classes_, self.intercept_ = setting.labels, intercept
         self.noise_ = self._coefficient_noise()
 
-    def _parts(self, W):
+    def _parts(self, W: Array) -> tuple[Array, Array]:
         """Return the weights of the features and the intercepts, from all weights."""
         constant = self._facts.setting.intercept
         if constant is None:
             return W, np.zeros(W.shape[1])
         return W[:-1], W[-1] * constant
 
-    def _coefficient_noise(self):
+    def _coefficient_noise(self) -> CoefficientNoise | None:
         """Return the noise of the coefficients, where the solver knows it."""
         noise = self._facts.noise
         if noise is None:
             return None
-        stds = self._shaped(*self._parts(noise.std))
-        return CoefficientNoise(*stds, noise.how, noise.law)
+        coef, intercept = self._shaped(*self._parts(noise.std))
+        return CoefficientNoise(coef, intercept, noise.how, noise.law)
 
-    def _synthetic(self, n_features):
+    def _synthetic(self, n_features: int) -> dict[str, Any]:
         """Return what to change for features and targets from -1 to 1: nothing."""
         return {}
 
-    def _scores(self, X):
+    def _scores(self, X: Any) -> Array:
         """Return the margins of rows within the bounds."""
         check_is_fitted(self)
         X = listed(X)
         checked_shape(self, X, fitting=False, accept_sparse=True)
         X = checked_features(X)
-        return self.bounds_.clip(X) @ self.coef_.T + self.intercept_
+        margins: Array = self.bounds_.clip(X) @ self.coef_.T + self.intercept_
+        return margins
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Return the tags, which accept sparse rows."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
@@ -232,7 +279,7 @@ def saved_linear(
     ``ranges`` are those of models whose features have one each, and ``selected`` says
     that they select their columns first.
     """
-    fitted = ("bounds", "loss", "noise")
+    fitted: tuple[str, ...] = ("bounds", "loss", "noise")
     fitted += ("classes",) * classes + ("selection",) * selected
     arrays: tuple[str, ...] = ("coef", "intercept")
     if not (ranges or selected):

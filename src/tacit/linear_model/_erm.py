@@ -18,7 +18,7 @@ from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.convex import Free, Loss, Simplex
-from tacit.convex._protocols import Regularizer
+from tacit.convex._protocols import Certified, Regularizer
 from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
@@ -30,7 +30,7 @@ from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import Problem
 from tacit.solvers._auto import named_solver, solver_names
-from tacit.solvers._base import WeightNoise, result_of, solver_fact
+from tacit.solvers._base import Plan, WeightNoise, result_of, solver_fact
 from tacit.solvers._gradients.descent import capped_where_noisy
 
 __all__ = [
@@ -115,7 +115,7 @@ class PlannedFit:
     budget: Budget
     problem: Problem
     solver: Any
-    plan: Any
+    plan: Plan
     assumptions: tuple[str, ...]
 
     @property
@@ -273,7 +273,7 @@ def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> 
     return solver
 
 
-def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regularizer:
+def checked_penalty(penalty: Any, fit_intercept: bool) -> Certified | Free:
     """Return the penalty of the problem; no penalty for None."""
     if penalty is None:
         return Free()

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 
-from tacit._validate import one_of
-from tacit.convex import Logistic, OneVsRest
+from tacit._random import RandomSource
+from tacit._validate import nonnegative, one_of
+from tacit.convex import Logistic, Loss, OneVsRest
+from tacit.convex._protocols import Certified
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._classifier import PrivateClassifierMixin
-from tacit.linear_model._regressor import PrivateRegressorMixin, nonnegative
+from tacit.linear_model._erm import Setting
+from tacit.linear_model._regressor import PrivateRegressorMixin
+from tacit.privacy import Neighbors
 
 __all__ = ["GeneralizedLinearModel"]
+
+Array = NDArray[np.float64]
 
 
 class GeneralizedLinearModel(PrivateLinearModel):
@@ -111,24 +121,24 @@ class GeneralizedLinearModel(PrivateLinearModel):
     # as wide as those of the estimators that it stands for
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        loss=None,
-        x_norm=1.0,
-        bound_norm="auto",
-        y_range=None,
-        classes=None,
-        ridge=0.0,
-        penalty=None,
-        fit_intercept=True,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        loss: Loss | None = None,
+        x_norm: float = 1.0,
+        bound_norm: str = "auto",
+        y_range: tuple[float, float] | None = None,
+        classes: Any = None,
+        ridge: float = 0.0,
+        penalty: Certified | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.loss = loss
@@ -147,7 +157,7 @@ class GeneralizedLinearModel(PrivateLinearModel):
         self.verbose = verbose
 
     @property
-    def _task(self):
+    def _task(self) -> Any:
         """The mixin for the targets of the loss."""
         targets = getattr(self._given_loss(), "targets", None)
         if targets not in ("numbers", "labels", "codes"):
@@ -157,24 +167,35 @@ class GeneralizedLinearModel(PrivateLinearModel):
             )
         return PrivateRegressorMixin if targets == "numbers" else PrivateClassifierMixin
 
-    def _given_loss(self):
+    def _given_loss(self) -> Loss:
         return Logistic() if self.loss is None else self.loss
 
-    def _setting(self, n_rows, n_features, is_sparse, y=None):
-        return self._task._setting(self, n_rows, n_features, is_sparse, y)
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
+        setting: Setting = self._task._setting(self, n_rows, n_features, is_sparse, y)
+        return setting
 
-    def _solver_targets(self, y, setting):
-        return self._task._solver_targets(self, y, setting)
+    def _solver_targets(self, y: NDArray[Any], setting: Setting) -> NDArray[Any]:
+        targets: NDArray[Any] = self._task._solver_targets(self, y, setting)
+        return targets
 
-    def _shaped(self, weights, intercepts):
-        return self._task._shaped(self, weights, intercepts)
+    def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
+        shaped: tuple[Array, Any] = self._task._shaped(self, weights, intercepts)
+        return shaped
 
-    def _loss(self, n_classes, *units):
+    def _loss(self, n_classes: Any, *units: float) -> Loss:
         loss = self._given_loss()
-        if units or (loss.targets == "labels" and n_classes == 2):
+        binary = getattr(loss, "targets", None) == "labels"
+        if units or (binary and n_classes == 2):
             return loss
-        if loss.targets == "labels":
-            return OneVsRest(loss, n_classes)
+        if binary:
+            # also a loss of one's own with labels -1 and 1
+            return OneVsRest(loss, n_classes)  # type: ignore[arg-type]
         if loss.n_outputs != n_classes or n_classes == 2:
             raise ValueError(
                 f"{loss!r} is not for {n_classes} labels; give a loss of labels for "
@@ -187,28 +208,30 @@ class GeneralizedLinearModel(PrivateLinearModel):
     _penalty = PrivateClassifierMixin._penalty
     _public_classes = PrivateClassifierMixin._public_classes
 
-    def _bound_norm(self):
+    def _bound_norm(self) -> str:
         one_of(("auto", "l2", "linf"), bound_norm=self.bound_norm)
         return "l2" if self.bound_norm == "auto" else self.bound_norm
 
-    def _ridge(self):
-        return nonnegative(ridge=self.ridge)
+    def _ridge(self) -> float:
+        nonnegative(ridge=self.ridge)
+        return float(self.ridge)
 
-    @available_if(lambda self: self._task is PrivateRegressorMixin)
-    def target_unit(self):
+    @available_if(lambda self: self._task is PrivateRegressorMixin)  # type: ignore[untyped-decorator]
+    def target_unit(self) -> tuple[float, float]:
         """Return the center and the scale that map targets to [-1, 1]."""
         return PrivateRegressorMixin.target_unit(self)
 
-    @available_if(lambda self: self._task is PrivateClassifierMixin)
-    def decision_function(self, X):
+    @available_if(lambda self: self._task is PrivateClassifierMixin)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
         """Return the margins of rows within their bounds; for a classifier."""
         return PrivateClassifierMixin.decision_function(self, X)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the most likely label, or the predicted target, of each row."""
-        return self._task.predict(self, X)
+        predictions: NDArray[Any] = self._task.predict(self, X)
+        return predictions
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of a classifier, or R^2 of a regressor, on public rows.
 
         Parameters
@@ -221,12 +244,12 @@ class GeneralizedLinearModel(PrivateLinearModel):
             Weights of the rows, or None.
         """
         numbers = self._task is PrivateRegressorMixin
-        scored = RegressorMixin if numbers else ClassifierMixin
-        return scored.score(self, X, y, sample_weight)
+        scored: Any = RegressorMixin if numbers else ClassifierMixin
+        return float(scored.score(self, X, y, sample_weight))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Return the tags of a classifier or a regressor, as the loss says."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if self._task is PrivateRegressorMixin:
             tags.estimator_type = "regressor"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from tacit._validate import positive
+from typing import Any
+
+from tacit._random import RandomSource
+from tacit._validate import nonnegative, positive
 from tacit.convex import Huber
+from tacit.convex._protocols import Certified
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
-from tacit.linear_model._regressor import PrivateRegressorMixin, nonnegative
+from tacit.linear_model._regressor import PrivateRegressorMixin
+from tacit.privacy import Neighbors
 
 __all__ = ["HuberRegressor"]
 
@@ -111,23 +116,23 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        threshold=None,
-        alpha=0.0,
-        x_norm=1.0,
-        bound_norm="l2",
-        y_range=None,
-        penalty=None,
-        fit_intercept=True,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        threshold: float | None = None,
+        alpha: float = 0.0,
+        x_norm: float = 1.0,
+        bound_norm: str = "l2",
+        y_range: tuple[float, float] | None = None,
+        penalty: Certified | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.threshold = threshold
@@ -144,11 +149,12 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, low, high, scale):
+    def _loss(self, low: float, high: float, scale: float) -> Huber:
         if self.threshold is None:
             return Huber(THRESHOLD_FRACTION * (high - low) / scale)
         positive(threshold=self.threshold)
         return Huber(self.threshold / scale)
 
-    def _ridge(self):
-        return nonnegative(alpha=self.alpha)
+    def _ridge(self) -> float:
+        nonnegative(alpha=self.alpha)
+        return float(self.alpha)

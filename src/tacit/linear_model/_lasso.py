@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit._estimators import numeric, public_range
+from tacit._random import RandomSource
 from tacit.convex import Squared
 from tacit.linear_model._base import saved_linear
+from tacit.linear_model._erm import Setting
 from tacit.linear_model._regressor import PrivateRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
+from tacit.privacy import Neighbors
 
 __all__ = ["ElasticNet", "Lasso"]
 
+Array = NDArray[np.float64]
 
-class SparseRegressorMixin(PrivateRegressorMixin):
+
+class SparseRegressor(PrivateRegressorMixin, SparseLinearModel):
     """Targets in units of their public range, features in units of theirs."""
 
-    def _setting(self, n_rows, n_features, is_sparse, y=None):
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
         if y is not None:
             numeric(y)  # before the plan, as bad targets are the simpler mistake
         low, high = public_range(self.y_range)
@@ -24,19 +39,19 @@ class SparseRegressorMixin(PrivateRegressorMixin):
         setting = replace(setting, center=self.target_unit()[0])
         return setting.assuming(f"targets are cut to [{low:g}, {high:g}]")
 
-    def _shaped(self, weights, intercepts):
+    def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
         """Return weights and intercept in the units of targets and features."""
         return self._in_units(weights, intercepts)
 
-    def _target_scale(self):
+    def _target_scale(self) -> float:
         return self.target_unit()[1]
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Array:
         """Return the predicted target of each row, clipped to ``feature_bounds``."""
         return self._scores(X)
 
 
-class Lasso(SparseRegressorMixin, SparseLinearModel):
+class Lasso(SparseRegressor):
     """Differentially private Lasso.
 
     The objective is ``sum (y - x w - b)^2 / (2 n) + alpha |w|_1``, as in scikit-learn,
@@ -154,22 +169,22 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        alpha=1.0,
-        feature_bounds=None,
-        y_range=None,
-        fit_intercept=True,
-        solver="auto",
-        l1_radius=None,
-        positive=False,
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        alpha: float = 1.0,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        l1_radius: float | None = None,
+        positive: bool = False,
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
@@ -186,7 +201,7 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
         self.verbose = verbose
 
 
-class ElasticNet(SparseRegressorMixin, SparseLinearModel):
+class ElasticNet(SparseRegressor):
     """Differentially private elastic net.
 
     The objective is ``sum (y - x w - b)^2 / (2 n) + alpha l1_ratio |w|_1 + alpha
@@ -306,23 +321,23 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        alpha=1.0,
-        l1_ratio=0.5,
-        feature_bounds=None,
-        y_range=None,
-        fit_intercept=True,
-        solver="auto",
-        l1_radius=None,
-        positive=False,
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        alpha: float = 1.0,
+        l1_ratio: float = 0.5,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        l1_radius: float | None = None,
+        positive: bool = False,
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tacit._random import RandomSource
+from tacit._validate import nonnegative
 from tacit.convex import Squared
+from tacit.convex._protocols import Certified
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
-from tacit.linear_model._regressor import PrivateRegressorMixin, nonnegative
+from tacit.linear_model._regressor import PrivateRegressorMixin
+from tacit.privacy import Neighbors
 
 __all__ = ["LinearRegression", "Ridge"]
 
@@ -101,21 +107,21 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        x_norm=1.0,
-        bound_norm="l2",
-        y_range=None,
-        penalty=None,
-        fit_intercept=True,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        x_norm: float = 1.0,
+        bound_norm: str = "l2",
+        y_range: tuple[float, float] | None = None,
+        penalty: Certified | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.x_norm = x_norm
@@ -130,10 +136,10 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, low, high, scale):
+    def _loss(self, low: float, high: float, scale: float) -> Squared:
         return Squared()
 
-    def _ridge(self):
+    def _ridge(self) -> float:
         return 0.0
 
 
@@ -233,22 +239,22 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        alpha=1.0,
-        x_norm=1.0,
-        bound_norm="l2",
-        y_range=None,
-        penalty=None,
-        fit_intercept=True,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        alpha: float = 1.0,
+        x_norm: float = 1.0,
+        bound_norm: str = "l2",
+        y_range: tuple[float, float] | None = None,
+        penalty: Certified | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
@@ -264,8 +270,9 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, low, high, scale):
+    def _loss(self, low: float, high: float, scale: float) -> Squared:
         return Squared()
 
-    def _ridge(self):
-        return nonnegative(alpha=self.alpha)
+    def _ridge(self) -> float:
+        nonnegative(alpha=self.alpha)
+        return float(self.alpha)

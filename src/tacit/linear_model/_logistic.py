@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from tacit.convex import Logistic, OneVsRest, Softmax
+from tacit._random import RandomSource
+from tacit.convex import Logistic, Loss, OneVsRest, Softmax
+from tacit.convex._protocols import Certified
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._classifier import PrivateClassifierMixin
+from tacit.privacy import Neighbors
 
 __all__ = ["LogisticRegression"]
+
+Array = NDArray[np.float64]
 
 
 class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
@@ -122,23 +130,23 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        x_norm=1.0,
-        bound_norm="auto",
-        ridge=0.0,
-        penalty=None,
-        fit_intercept=True,
-        classes=None,
-        multi_class="softmax",
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        x_norm: float = 1.0,
+        bound_norm: str = "auto",
+        ridge: float = 0.0,
+        penalty: Certified | None = None,
+        fit_intercept: bool = True,
+        classes: Any = None,
+        multi_class: str = "softmax",
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.x_norm = x_norm
@@ -155,7 +163,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, n_classes):
+    def _loss(self, n_classes: int) -> Loss:
         if self.multi_class not in ("softmax", "one_vs_rest"):
             raise ValueError(
                 "multi_class must be 'softmax' or 'one_vs_rest', got "
@@ -167,7 +175,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
             return Softmax(n_classes)
         return OneVsRest(Logistic(), n_classes)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -176,8 +184,9 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
             )
         if isinstance(self.loss_, OneVsRest):
             return self.loss_.probability(scores)
-        return special.softmax(scores, axis=1)
+        probabilities: Array = special.softmax(scores, axis=1)
+        return probabilities
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from math import isfinite
-from numbers import Real
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from tacit._estimators import numeric, public_range
 from tacit._validate import one_of
-from tacit.convex import Squared
-from tacit.convex._protocols import is_set
+from tacit.convex import Loss, Squared
+from tacit.convex._protocols import Certified, is_set
 from tacit.data import RowBounds
 from tacit.linear_model._erm import Setting, bounds_in_words, checked_penalty
 from tacit.solvers._auto import named_fact
 
-__all__ = ["PrivateRegressorMixin", "nonnegative"]
+__all__ = ["PrivateRegressorMixin"]
+
+Array = NDArray[np.float64]
 
 # Targets over features: beyond, a coefficient with its noise may be infinite
 MAX_DERIVATIVE = 1e200
@@ -25,30 +29,48 @@ MAX_DERIVATIVE = 1e200
 class PrivateRegressorMixin(RegressorMixin):
     """Targets in a public range, scaled to [-1, 1] for the fit."""
 
-    def _solver_targets(self, y, setting):
+    delta: float | None
+    x_norm: float
+    bound_norm: str
+    y_range: tuple[float, float] | None
+    penalty: Certified | None
+    fit_intercept: bool
+    solver: Any
+    _intercept: Callable[[RowBounds], float | None]
+    _scores: Callable[[Any], Array]
+    _loss: Callable[[float, float, float], Loss]
+    _ridge: Callable[[], float]
+
+    def _solver_targets(self, y: NDArray[Any], setting: Setting) -> NDArray[Any]:
         """Return targets clipped to the range, in the unit of the fit."""
         low, high = public_range(self.y_range)
         center, scale = self.target_unit()
         moved = (np.clip(numeric(y), low, high) - center) / scale
         return setting.bounds.clip_target(moved)
 
-    def _shaped(self, weights, intercepts):
+    def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
         """Return weights and intercept in the unit of the targets."""
         _, scale = self.target_unit()
         return weights[:, 0] * scale, float(intercepts[0] * scale)
 
-    def _bound_norm(self):
+    def _bound_norm(self) -> str:
         one_of(("l2", "linf"), bound_norm=self.bound_norm)
         return self.bound_norm
 
-    def target_unit(self):
+    def target_unit(self) -> tuple[float, float]:
         """Return the center and the scale that map targets to [-1, 1]."""
         low, high = public_range(self.y_range)
         # without an intercept zero must stay zero
         center = low + (high - low) / 2 if self.fit_intercept else 0.0
         return center, max(high - center, center - low)
 
-    def _setting(self, n_rows, n_features, is_sparse, y=None):
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
         if y is not None:
             numeric(y)  # before the plan: an invalid y is the simpler error
         low, high = public_range(self.y_range)
@@ -81,24 +103,15 @@ class PrivateRegressorMixin(RegressorMixin):
             center=center,
         )
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Array:
         """Return the predicted target of each row, clipped to ``y_range``.
 
         Rows are clipped to ``x_norm``.
         """
         return np.clip(self._scores(X), *public_range(self.y_range))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Return the tags; on few rows a small budget predicts little."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def nonnegative(**named):
-    """Return the one number given by name; it must be finite and >= 0."""
-    ((name, value),) = named.items()
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not (real and isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}.")
-    return float(value)

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._discovery import classes_by
 from tacit._estimators import guaranteed_budget
+from tacit._random import RandomSource
 from tacit._validate import at_least, fraction, one_of
 from tacit.convex import Free, Squared
+from tacit.data.features import FeatureBounds
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
-from tacit.linear_model._erm import MOST_COPIED, planned_fit
-from tacit.linear_model._lasso import SparseRegressorMixin
-from tacit.linear_model._sparse import SparseLinearModel
+from tacit.linear_model._erm import (
+    MOST_COPIED,
+    FittedFacts,
+    PlannedFit,
+    Setting,
+    planned_fit,
+)
+from tacit.linear_model._lasso import SparseRegressor
 from tacit.linear_model._two_stage import TwoStage, Units, second_stage_names
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
-from tacit.privacy import Composed
+from tacit.privacy import Composed, Neighbors, PrivacyReport
 
 __all__ = ["SparseLinearRegression"]
 
+Array = NDArray[np.float64]
 
-class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
+
+class SparseLinearRegression(SparseRegressor):
     """Differentially private least squares on privately selected columns.
 
     A first part of the budget selects columns, the rest fits least squares to these
@@ -155,22 +167,22 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        n_features_to_select=None,
-        selector="auto",
-        selection_share=None,
-        feature_bounds=None,
-        y_range=None,
-        fit_intercept=True,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        n_features_to_select: int | None = None,
+        selector: str | PrivateSelector = "auto",
+        selection_share: float | None = None,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_features_to_select = n_features_to_select
@@ -187,21 +199,21 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         self.verbose = verbose
 
     @property
-    def selected_features_(self):
+    def selected_features_(self) -> NDArray[np.int64]:
         """Indices of the selected columns; empty without an answer."""
         return np.array(self.selection_ if self.released_ else (), dtype=np.int64)
 
     @property
-    def released_(self):
+    def released_(self) -> bool:
         """Whether there is an answer to which columns matter."""
         check_is_fitted(self)
         return not isinstance(self.selection_, NoAnswer)
 
     @property
-    def selection_spent_(self):
+    def selection_spent_(self) -> float | None:
         """Epsilon that the selection alone spent, at the delta of the guarantee."""
         check_is_fitted(self)
-        if self.n_features_to_select >= self.n_features_in_:
+        if (self.n_features_to_select or 0) >= self.n_features_in_:
             return 0.0
         guarantee, (entry,) = self.privacy_.guarantee, self.privacy_.entries
         own = entry.label.endswith(type(self).__name__)
@@ -211,7 +223,8 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         selection, _ = entry.event.events
         return selection.curve(guarantee.neighbors).epsilon(guarantee.delta)
 
-    def _planned(self, setting, n_rows, n_features):
+    def _planned(self, setting: Setting, n_rows: int, n_features: int) -> PlannedFit:
+        assert setting.features is not None  # every sparse model has ranges
         # the stages bring their own noise
         return planned_fit(
             setting,
@@ -223,7 +236,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
             expected_rows=self.expected_rows,
         )
 
-    def _stages(self, features, n_features):
+    def _stages(self, features: FeatureBounds, n_features: int) -> TwoStage:
         """Return both stages as one solver."""
         check_noise(self.noise)
         if self.delta == 0 and not self._counted() and self.expected_rows is None:
@@ -246,15 +259,14 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         units = Units(features, *self.target_unit()) if selector.own_units else None
         return TwoStage(selector, self.solver, kept, share, self.noise, units)
 
-    def _selector(self, kept):
+    def _selector(self, kept: int) -> PrivateSelector:
         """Return the selector with the parameters of this model."""
-        selector = self.selector
-        if isinstance(selector, PrivateSelector):
-            selector = clone(selector)
+        if isinstance(self.selector, PrivateSelector):
+            selector: PrivateSelector = clone(self.selector)
         else:
             named = classes_by("name", "tacit.feature_selection")
-            one_of(("auto", *named), selector=selector)
-            name = "peeling" if selector == "auto" else selector
+            one_of(("auto", *named), selector=self.selector)
+            name = "peeling" if self.selector == "auto" else self.selector
             selector = named[name](n_features_to_select=kept)
         shared = {
             "n_features_to_select": kept,
@@ -271,21 +283,29 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
             **{key: value for key, value in shared.items() if key in known}
         )
 
-    def _weight_penalty(self, features, n_rows, with_constant):
+    def _weight_penalty(
+        self, features: FeatureBounds, n_rows: int, with_constant: bool
+    ) -> Free:
         return Free()
 
-    def _check_solver(self):
+    def _check_solver(self) -> None:
         if isinstance(self.solver, str):
             one_of(second_stage_names(), solver=self.solver)
 
-    def _setting(self, n_rows, n_features, is_sparse, y=None):
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
         if is_sparse and not self._selector(1).takes_sparse:
             raise ValueError(
                 f"selector={self.selector!r} takes no sparse X; call X.toarray() first."
             )
         return super()._setting(n_rows, n_features, is_sparse, y)
 
-    def _rows(self, X):
+    def _rows(self, X: Any) -> Any:
         """Return the rows in memory, as selectors need them."""
         if not is_on_disk(X):
             return X
@@ -293,11 +313,11 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
             require_in_memory(type(self).__name__)
         return np.array(X)
 
-    def _keep(self, W, facts, report):
+    def _keep(self, W: Array, facts: FittedFacts, report: PrivacyReport) -> None:
         """Set the fitted attributes, and the selected columns."""
         PrivateLinearModel._keep(self, W, facts, report)
         self.selection_, self.path_ = facts.path, None
 
-    def _synthetic(self, n_features):
+    def _synthetic(self, n_features: int) -> dict[str, Any]:
         """Return parameters that do the same for features and targets in -1 to 1."""
         return {"feature_bounds": 1.0}

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from tacit._estimators import numeric, public_range
+from tacit._random import RandomSource
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._erm import Setting, bounds_in_words
+from tacit.privacy import Neighbors
 
 __all__ = ["SimplexRegressor"]
+
+Array = NDArray[np.float64]
 
 
 class SimplexRegressor(RegressorMixin, PrivateLinearModel):
@@ -96,19 +105,19 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        radius=1.0,
-        x_max=1.0,
-        y_range=None,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        radius: float = 1.0,
+        x_max: float = 1.0,
+        y_range: tuple[float, float] | None = None,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.radius = radius
@@ -121,15 +130,21 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _solver_targets(self, y, setting):
+    def _solver_targets(self, y: NDArray[Any], setting: Setting) -> NDArray[Any]:
         """Return targets clipped to their range."""
         return setting.bounds.clip_target(numeric(y))
 
-    def _shaped(self, weights, intercepts):
+    def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
         """Return weights of the given sum; there is no intercept."""
         return weights[:, 0] * self.radius, 0.0
 
-    def _setting(self, n_rows, n_features, is_sparse, y=None):
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
         if y is not None:
             numeric(y)  # before the plan, as bad targets are the simpler mistake
         y_range = public_range(self.y_range)
@@ -149,12 +164,12 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
             ),
         )
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Array:
         """Return the predicted target of each row, entries clipped to ``x_max``."""
         return self._scores(X)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Return the tags; not every target is a mean of features."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import columns_with_bounds, guaranteed_budget, planning_rows
 from tacit._validate import nonnegative, positive
-from tacit.convex import L1Ball
+from tacit.convex import L1Ball, Loss
 from tacit.convex._protocols import Regularizer
 from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds
 from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import Setting
+from tacit.linear_model._erm import FittedFacts, Setting
+from tacit.privacy import PrivacyReport
+from tacit.solvers import Problem
 from tacit.solvers._auto import named_fact, solvers_by_name
 
 __all__ = ["SelectionPath", "SparseLinearModel", "features_in_words"]
+
+Array = NDArray[np.float64]
 
 # Larger than any sum of derivatives: a larger penalty changes nothing
 MOST_PENALTY = 1e100
@@ -50,11 +55,11 @@ class SelectionPath:
     """
 
     features: NDArray[np.int64]
-    gradient: NDArray[np.float64]
-    std: NDArray[np.float64]
+    gradient: Array
+    std: Array
 
     @classmethod
-    def of(cls, visits, problem):
+    def of(cls, visits: Any, problem: Problem) -> SelectionPath:
         """Return the path of a solver that was given this problem."""
         positions, gradients, stds = (
             np.array(part) for part in zip(*visits, strict=True)
@@ -65,35 +70,38 @@ class SelectionPath:
         return cls(positions, gradients / n_rows, stds / n_rows)
 
     @property
-    def signal(self):
+    def signal(self) -> Array:
         """Noisy gradients, each over the standard deviation of its noise."""
         return self.gradient / self.std
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.features)
 
 
 class SparseLinearModel(PrivateLinearModel):
     """A penalty in the units of the features, whose ranges are public."""
 
+    alpha: float
+    feature_bounds: Any
+    l1_radius: float | None
     # where a model has no parameter for it
-    l1_ratio = 1.0
-    positive = False
+    l1_ratio: float = 1.0
+    positive: bool = False
 
     @property
-    def sparse_coef_(self):
+    def sparse_coef_(self) -> sparse.csr_array:
         """The weights as a sparse matrix with one row."""
         check_is_fitted(self)
         return sparse.csr_array(np.atleast_2d(self.coef_))
 
     @property
-    def selected_features_(self):
+    def selected_features_(self) -> NDArray[np.int64]:
         """Indices of the features with a weight, in order."""
         check_is_fitted(self)
         return np.flatnonzero(np.atleast_2d(self.coef_)[0])
 
     @property
-    def selected_names_(self):
+    def selected_names_(self) -> NDArray[Any]:
         """Names of the features with a weight, where columns have names."""
         positions = self.selected_features_
         if not hasattr(self, "feature_names_in_"):
@@ -101,13 +109,22 @@ class SparseLinearModel(PrivateLinearModel):
                 "selected_names_ needs names: X had none; fit a DataFrame, or use "
                 "selected_features_."
             )
-        return self.feature_names_in_[positions]
+        names: NDArray[Any] = self.feature_names_in_[positions]
+        return names
 
-    def _target_scale(self):
+    def _target_scale(self) -> float:
         """Return the unit of targets inside; labels have none."""
         return 1.0
 
-    def _setting_of(self, n_rows, n_features, is_sparse, *, loss, **targets):
+    def _setting_of(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        *,
+        loss: Loss,
+        **targets: Any,
+    ) -> Setting:
         """Return the setting for this loss, features and targets in their units."""
         self._check_solver()
         constant = self._intercept(RowBounds(1.0, "linf"))
@@ -137,13 +154,13 @@ class SparseLinearModel(PrivateLinearModel):
             features=features,
         )
 
-    def _keep(self, W, facts, report):
+    def _keep(self, W: Array, facts: FittedFacts, report: PrivacyReport) -> None:
         """Set the fitted attributes, and the path that was released."""
         super()._keep(W, facts, report)
         path, problem = facts.path, facts.planned.problem
         self.path_ = None if path is None else SelectionPath.of(path, problem)
 
-    def _check_solver(self):
+    def _check_solver(self) -> None:
         solver = self.solver
         if solver != "auto" and not named_fact(solver, "makes_zeros"):
             usable = {n: k for n, k in solvers_by_name().items() if k.makes_zeros}
@@ -154,11 +171,13 @@ class SparseLinearModel(PrivateLinearModel):
                 f"solver must be one of {names}, or an object of {kinds}, got {got}."
             )
 
-    def _in_ball(self):
+    def _in_ball(self) -> bool:
         """Return whether weights are kept in a ball instead of a penalty."""
         return named_fact(self.solver, "ball") is L1Ball
 
-    def _weight_penalty(self, features, n_rows, with_constant) -> Regularizer:
+    def _weight_penalty(
+        self, features: FeatureBounds, n_rows: int, with_constant: bool
+    ) -> Regularizer:
         """Return the penalty of weights for features in units and scaled targets."""
         nonnegative(alpha=self.alpha)
         ratio = self.l1_ratio
@@ -187,9 +206,9 @@ class SparseLinearModel(PrivateLinearModel):
         if with_constant:  # not penalized, as in scikit-learn
             free = (0.0, 0.0, -np.inf, np.inf)
             parts = [np.append(*both) for both in zip(parts, free, strict=True)]
-        return CoordinatePenalty(*parts)
+        return CoordinatePenalty(*(tuple(part.tolist()) for part in parts))
 
-    def _ball(self):
+    def _ball(self) -> L1Ball:
         if self.l1_radius is None:
             raise ValueError(
                 "l1_radius must be given for solver='frank_wolfe': the largest sum of "
@@ -207,7 +226,7 @@ class SparseLinearModel(PrivateLinearModel):
             )
         return L1Ball(self.l1_radius / self._target_scale())
 
-    def _synthetic(self, n_features):
+    def _synthetic(self, n_features: int) -> dict[str, Any]:
         """Return parameters that do the same for features and targets in -1 to 1."""
         columns = columns_with_bounds(self, n_features)
         bounds = FeatureBounds.of(self.feature_bounds, columns)
@@ -222,13 +241,14 @@ class SparseLinearModel(PrivateLinearModel):
             changes["l1_radius"] = self.l1_radius / scale
         return changes
 
-    def _in_units(self, weights, intercepts):
+    def _in_units(self, weights: Array, intercepts: Array) -> tuple[Array, float]:
         """Return weights (p,) and intercept in the units of features and targets."""
         features, scale = self._facts.setting.features, self._target_scale()
+        assert features is not None  # every sparse model has ranges
         coef = weights[:, 0] / features.half_width * scale
         return coef, float(intercepts[0] * scale - coef @ features.center)
 
-    def _coefficient_noise(self):
+    def _coefficient_noise(self) -> None:
         """Return None: the noise of a weight that may be left out is not known."""
         return None
 

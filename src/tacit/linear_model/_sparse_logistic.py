@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
 
+from tacit._random import RandomSource
 from tacit.convex import Logistic
 from tacit.linear_model._base import saved_linear
 from tacit.linear_model._classifier import LABELS_FROM_ROWS, PrivateClassifierMixin
+from tacit.linear_model._erm import Setting
 from tacit.linear_model._sparse import SparseLinearModel
+from tacit.privacy import Neighbors
 
 __all__ = ["SparseLogisticRegression"]
+
+Array = NDArray[np.float64]
 
 
 class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
@@ -133,22 +141,22 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        alpha=0.01,
-        l1_ratio=1.0,
-        feature_bounds=None,
-        fit_intercept=True,
-        classes=None,
-        solver="auto",
-        l1_radius=None,
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        alpha: float = 0.01,
+        l1_ratio: float = 1.0,
+        feature_bounds: Any = None,
+        fit_intercept: bool = True,
+        classes: Any = None,
+        solver: Any = "auto",
+        l1_radius: float | None = None,
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
@@ -164,7 +172,13 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _setting(self, n_rows, n_features, is_sparse, y=None):
+    def _setting(
+        self,
+        n_rows: int,
+        n_features: int,
+        is_sparse: bool,
+        y: NDArray[Any] | None = None,
+    ) -> Setting:
         classes = self._public_classes(y)
         if len(classes) > 2:
             raise ValueError(
@@ -183,24 +197,24 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         known = self.classes is not None
         return setting if known else setting.assuming(LABELS_FROM_ROWS)
 
-    def _shaped(self, weights, intercepts):
+    def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
         """Return weights and intercept in the units of the features."""
         coef, intercept = self._in_units(weights, intercepts)
         return coef[None, :], np.array([intercept])
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
         scores = self.decision_function(X)
         return np.column_stack(
             [self.loss_.probability(-scores), self.loss_.probability(scores)]
         )
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Return the tags of a binary classifier."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags

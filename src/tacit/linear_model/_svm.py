@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from tacit.convex import HuberizedHinge, OneVsRest
+from typing import Any
+
+from tacit._random import RandomSource
+from tacit.convex import HuberizedHinge, Loss, OneVsRest
+from tacit.convex._protocols import Certified
 from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._classifier import PrivateClassifierMixin
+from tacit.privacy import Neighbors
 
 __all__ = ["LinearSVC"]
 
@@ -110,23 +115,23 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        x_norm=1.0,
-        bound_norm="auto",
-        ridge=0.0,
-        h=0.5,
-        penalty=None,
-        fit_intercept=True,
-        classes=None,
-        solver="auto",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        x_norm: float = 1.0,
+        bound_norm: str = "auto",
+        ridge: float = 0.0,
+        h: float = 0.5,
+        penalty: Certified | None = None,
+        fit_intercept: bool = True,
+        classes: Any = None,
+        solver: Any = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.x_norm = x_norm
@@ -143,6 +148,6 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, n_classes):
+    def _loss(self, n_classes: int) -> Loss:
         hinge = HuberizedHinge(self.h)
         return hinge if n_classes == 2 else OneVsRest(hinge, n_classes)

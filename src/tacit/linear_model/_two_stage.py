@@ -21,7 +21,7 @@ from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers import Problem, Result
 from tacit.solvers._auto import named_fact, solvers_by_name
-from tacit.solvers._base import INTERCEPT_FRACTION, result_of
+from tacit.solvers._base import INTERCEPT_FRACTION, Plan, result_of
 
 __all__ = ["TwoStage", "TwoStagePlan", "Units", "second_stage_names"]
 
@@ -60,7 +60,7 @@ class TwoStagePlan(PlainNumbers):
     block: Problem
     selection: Any | None
     solver: Any
-    regression: Any
+    regression: Plan
     share: float
     first: Budget | None = None
 
@@ -209,7 +209,9 @@ class TwoStage(PlainNumbers):
             W[-1] = w[-1] * constant / problem.constant
         return Result(W, path=selection)
 
-    def _block_rows(self, plan: TwoStagePlan, X: Any, y: Array, chosen: list[int]):
+    def _block_rows(
+        self, plan: TwoStagePlan, X: Any, y: Array, chosen: list[int]
+    ) -> Rows:
         """Return rows of the second stage, which are all that it sees."""
         n_selected = plan.n_selected
         # [two-stage:pad] columns of zeros replace those that are missing
@@ -263,4 +265,5 @@ def _reach(n_columns: int) -> float:
 
 
 def _dense(X: Any) -> Array:
-    return X.toarray() if sparse.issparse(X) else X
+    dense: Array = X.toarray() if sparse.issparse(X) else X
+    return dense

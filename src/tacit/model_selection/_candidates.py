@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -70,7 +70,9 @@ PUBLIC = (PublicScaler, PublicOneHot, Normalizer, Binarizer)
 BASIC = Shares(basic=1.0, gaussian=0.0, renyi=0.0, slack=0.0)
 
 
-def candidates_of(grid: Any, n_candidates: int | None, seed: int) -> list[dict]:
+def candidates_of(
+    grid: Any, n_candidates: int | None, seed: int
+) -> list[dict[str, Any]]:
     """Return the parameters of all candidates, each once.
 
     Lists are crossed with each other. Where there are distributions, or more than
@@ -303,7 +305,7 @@ def _mapped(name: str, step: Any, table: Any) -> Any:
         )
 
 
-def checked_rows(models: list[Any], X: Any) -> None:
+def checked_rows(models: Sequence[Any], X: Any) -> None:
     """Reject values that a fit would reject, before anything is charged.
 
     Only the steps up to the first private one need a check: its output is finite.

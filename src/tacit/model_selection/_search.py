@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +22,13 @@ from tacit._estimators import (
     numeric,
     planning_rows,
 )
-from tacit._random import is_seeded, noise_generator, public_generator, spawn
+from tacit._random import (
+    RandomSource,
+    is_seeded,
+    noise_generator,
+    public_generator,
+    spawn,
+)
 from tacit._release import Release, charged_run
 from tacit._validate import at_least, one_of
 from tacit.data.bounds import canonical
@@ -43,13 +52,14 @@ from tacit.model_selection._candidates import (
     with_params,
 )
 from tacit.model_selection._plan import (
+    Fit,
     SearchPlan,
     plan_search,
     planned_holdout,
     planned_runs,
 )
-from tacit.model_selection._runs import Prepared, best_run
-from tacit.privacy import Ledger, Neighbors
+from tacit.model_selection._runs import Prepared, Run, best_run
+from tacit.privacy import Budget, Ledger, Neighbors
 
 __all__ = ["PrivateSearchCV"]
 
@@ -157,17 +167,17 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
-        epsilon=1.0,
-        delta=None,
+        estimator: Any,
+        param_grid: Any,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        mean_repeats=None,
-        n_candidates=None,
-        holdout=None,
-        scoring=None,
-        random_state=None,
-    ):
+        mean_repeats: float | None = None,
+        n_candidates: int | None = None,
+        holdout: float | None = None,
+        scoring: str | None = None,
+        random_state: RandomSource = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -179,11 +189,11 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         self.random_state = random_state
 
     @property
-    def neighbors(self):
+    def neighbors(self) -> str:
         """Relation between data sets, which is that of the estimator."""
         return common_neighbors(self.estimator).value
 
-    def fit(self, X, y, *, ledger: Ledger | None = None):
+    def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:
         """Search, charging the ledger first, once for all of it.
 
         Parameters
@@ -198,7 +208,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         with all_or_nothing(self):
             return self._fit(X, y, ledger)
 
-    def plan(self, n_rows, n_features) -> SearchPlan:
+    def plan(self, n_rows: int, n_features: int) -> SearchPlan:
         """Return what `fit` will do and spend on rows of this shape; reads no row.
 
         Parameters
@@ -213,7 +223,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         models = self._candidates()[1]
         return self._prepared(models, np.zeros((1, n_features)), int(n_rows), None).plan
 
-    def _fit(self, X, y, ledger):
+    def _fit(self, X: Any, y: Any, ledger: Ledger | None) -> Self:
         # long: check and run, before and after the charge, share what was found
         X = listed(X)
         if sparse.issparse(X):
@@ -234,12 +244,12 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         plan.noise.scale(1 if counted else 2)
         rng = noise_generator(self.random_state, type(self).__name__, plan)
 
-        def check():
+        def check() -> Any:
             with without_warnings():
                 checked_rows(prepared.models, X)
             return X
 
-        def run(X):
+        def run(X: Any) -> Run | None:
             # the number of rows must not change the draws of the runs
             coins, runs = spawn(rng, 2)
             # [search:split] one split for all runs, by position only
@@ -269,7 +279,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             self.classes_ = self._labels(models, labels)
         return self
 
-    def _candidates(self):
+    def _candidates(self) -> tuple[list[dict[str, Any]], list[Any]]:
         """Return the parameters of all candidates and the candidates themselves."""
         seed = public_generator(self.random_state, "candidates")
         require_private_parts(self.estimator)  # an error names it, not a candidate
@@ -282,7 +292,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             raise ValueError("neighbors must be the same in all candidates.")
         return params, models
 
-    def _measure(self, models):
+    def _measure(self, models: list[Any]) -> Measure:
         """Return the one measure by which candidates are compared."""
         one_of(MEASURES, scoring=self.scoring)
         name = MEASURES[self.scoring]
@@ -293,7 +303,9 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             raise ValueError("y_range must be the same in all candidates.")
         return measures.pop()
 
-    def _prepared(self, models, X, n_rows, labels):
+    def _prepared(
+        self, models: list[Any], X: Any, n_rows: int, labels: Any
+    ) -> Prepared:
         """Return the plan of the search, and its candidates with their budgets."""
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         guess = getattr(private_parts(models[0])[-1][1], "expected_rows", None)
@@ -306,7 +318,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             n_train = expected = max(1, round(n_public * (1 - holdout)))
         sample = _safe_indexing(X, [0])
 
-        def fits(per_run):
+        def fits(per_run: Budget) -> list[Fit]:
             funded = [with_budget(clone(m), per_run, labels, expected) for m in models]
             with without_warnings():
                 return [(m, *event_of_fit(m, sample, n_train, per_run)) for m in funded]
@@ -315,7 +327,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         given, events, _ = zip(*found, strict=True)
         return Prepared(plan, given, events, sample)
 
-    def _keep(self, best, models):
+    def _keep(self, best: Run | None, models: list[Any]) -> None:
         """Set the released attributes, under the guarantee of the whole search."""
         self.best_estimator_, self.best_score_ = NO_ANSWER, np.nan
         self.best_index_ = self.best_params_ = None
@@ -325,13 +337,13 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         self.best_score_, self.best_index_ = best.score, best.index
         self.best_params_ = self.candidates_[best.index]
 
-    def _labels(self, models, labels):
+    def _labels(self, models: list[Any], labels: Any) -> NDArray[Any]:
         if not isinstance(self.best_estimator_, NoAnswer):
             return self.best_estimator_.classes_
         given = private_parts(models[0])[-1][1].classes
         return np.unique(np.asarray(labels if given is None else given))
 
-    def _model(self):
+    def _model(self) -> Any:
         check_is_fitted(self)
         if isinstance(self.best_estimator_, NoAnswer):
             raise ValueError(
@@ -340,27 +352,27 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             )
         return self.best_estimator_
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Return the predictions of the best model."""
         return self._model().predict(X)
 
-    def score(self, X, y):
+    def score(self, X: Any, y: Any) -> Any:
         """Return the plain score of the best model, which must not be published."""
         return self._model().score(X, y)
 
-    @available_if(lambda self: hasattr(self.estimator, "decision_function"))
-    def decision_function(self, X):
+    @available_if(lambda self: hasattr(self.estimator, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
         """Return the margins of the best model."""
         return self._model().decision_function(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X):
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of labels by the best model."""
         return self._model().predict_proba(X)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator."""
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = inner.classifier_tags
