@@ -5,7 +5,7 @@ import re
 import sys
 from importlib import import_module
 
-from tacit._discovery import _modules
+from tacit._discovery import modules_of
 from tacit.mechanisms._base import Drawable
 
 __all__ = ["EXCUSED", "could_leak", "excused", "subjects"]
@@ -38,7 +38,7 @@ def subjects(package):
     public = {name: getattr(module, name) for name in could_leak(module)}
     own = {
         name: kind
-        for part in _modules(package)
+        for part in modules_of(package)
         if not any(part.startswith(below) for below in EXCUSED if below > package)
         for name, kind in vars(sys.modules[part]).items()
         if inspect.isclass(kind)

@@ -11,13 +11,15 @@ import sys
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from math import inf
 
 import numpy as np
 import pytest
+from tests.test_public_names import public_names
 
 import tacit
-from tacit._discovery import _modules
+from tacit._discovery import modules_of
 from tacit._validate import plain_number
 from tacit.convex import Logistic, OneVsRest
 from tacit.data import RowBounds
@@ -39,8 +41,8 @@ from tacit.solvers import ObjectivePerturbation, Problem
 from tacit.tables import Column, Schema, TableError
 
 NUMBER = re.compile(r"\b(int|float)\b")
-# What classes with these roles have: events, losses, penalties, bounds, learners of
-# streams, and all that plans or has an event to charge, such as plans and mechanisms
+# What such classes have, besides what is public: events, losses, penalties, bounds,
+# learners of streams, and all that plans or has an event to charge
 ROLES = ("curve", "event", "max_derivative", "prox", "clip", "iterates", "plan")
 # Calls that make numbers plain
 PLAIN = re.compile(r"\bplain(_number)?\(|\b_check\(self\)|super\(\)\.__post_init__")
@@ -48,6 +50,9 @@ EXCEPTED = {
     "Column": "takes strings from files besides, and has a test of its own",
     "Schema": "takes strings from files besides, and has a test of its own",
     "Record": "holds a row of a ledger as it was read from the database",
+    "Choice": "is returned with an index of a list",
+    "Labels": "is returned with a count of queries",
+    "PrivacyReport": "is returned with what a curve gives, a float",
 }
 
 
@@ -55,7 +60,7 @@ def found():
     """Return the frozen dataclasses with numbers of all modules."""
     kinds = []
     for package in pkgutil.iter_modules(tacit.__path__, "tacit."):
-        names = [] if package.name.endswith("__main__") else _modules(package.name)
+        names = [] if package.name.endswith("__main__") else modules_of(package.name)
         kinds += [
             kind
             for name in names
@@ -74,12 +79,14 @@ def numeric(kind):
 
 
 def must_check(kind):
-    """Whether a class has such a role, or makes numbers plain whatever it is."""
+    """Whether a class is public, has such a role, or makes numbers plain."""
     made = inspect.getsource(getattr(kind, "__post_init__", must_check))
     roles = any(role in vars(base) for base in kind.__mro__ for role in ROLES)
-    return roles or (hasattr(kind, "__post_init__") and bool(PLAIN.search(made)))
+    plain = hasattr(kind, "__post_init__") and bool(PLAIN.search(made))
+    return kind in PUBLIC or roles or plain
 
 
+PUBLIC = [getattr(import_module(package), name) for package, name in public_names()]
 KINDS = found()
 CHECKED = [k for k in KINDS if must_check(k) and k.__name__ not in EXCEPTED]
 

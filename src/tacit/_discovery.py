@@ -13,7 +13,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-__all__ = ["classes_by", "declaring"]
+__all__ = ["classes_by", "declaring", "modules_of"]
 
 
 @cache
@@ -27,7 +27,7 @@ def declaring(fact: str, *packages: str, nested: bool = True) -> tuple[type[Any]
     kinds = (
         kind
         for package in packages
-        for module in _modules(package, nested)
+        for module in modules_of(package, nested)
         for kind in vars(sys.modules[module]).values()
         if isinstance(kind, type) and kind.__module__ == module and fact in vars(kind)
     )
@@ -47,12 +47,12 @@ def classes_by(fact: str, *packages: str) -> dict[Any, type[Any]]:
     return dict(sorted(found.items()))
 
 
-def _modules(package: str, nested: bool = True) -> list[str]:
+def modules_of(package: str, nested: bool = True) -> list[str]:
     """Return the names of a package and of its modules, which are imported."""
     loaded = import_module(package)
     names = [package]
     for module in iter_modules(getattr(loaded, "__path__", ())):
         # kernels have no classes, and compile when they are loaded
         if not module.name.endswith("kernels") and (nested or not module.ispkg):
-            names += _modules(f"{package}.{module.name}", nested)
+            names += modules_of(f"{package}.{module.name}", nested)
     return names
