@@ -51,6 +51,9 @@ HOUSE_WORDS = (
     r"odds",
     r"stray\w*",
 )
+# Recipes for contributors, where a tree keeps them, and what they add
+RECIPES = ("docs/extend/recipes.md", "docs/contributing.md", "docs/contributing")
+ADDITIONS = ("loss", "set", "mechanism", "solver", "estimator")
 # A word of prose, or a part of an identifier
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -263,6 +266,15 @@ def _classes(
     ]
 
 
+def recipe_files(tree: Path, addition: str) -> int:
+    """Return how many files the recipe of an addition names; 0 without a recipe."""
+    pages = (page for place in RECIPES for page in files(tree, place, ".md"))
+    text = "\n".join(lines(pages))
+    section = re.search(rf"^##+ Add an? {addition}\b(.*?)(?=^##|\Z)", text, re.M | re.S)
+    named = re.findall(r"[\w.]+/(\w+\.(?:py|md))\b", section[1] if section else "")
+    return len(set(named))
+
+
 def house_lines(tree: Path, *areas: str) -> dict[str, int]:
     """Return the number of lines with any house word, and then with each of them."""
     paths = [path for area in areas for path in files(tree, area, ".py", ".md")]
@@ -314,6 +326,8 @@ def figures(tree: Path) -> dict[str, Any]:
         functions, crossed_files = crossed(tree, call).split()
         found[f"{row}: functions"] = int(functions)
         found[f"{row}: files"] = int(crossed_files)
+    for addition in ADDITIONS:
+        found[f"files to touch for a new {addition}"] = recipe_files(tree, addition)
     scopes = {"src": ("src",), "prose": ("docs", "README.md", "CONTRIBUTING.md")}
     for scope, areas in scopes.items():
         every, *each = house_lines(tree, *areas).items()
