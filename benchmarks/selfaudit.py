@@ -48,11 +48,11 @@ def wrong(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if not v["bound"] <= v["claim"] < v["control"]]
 
 
-def unheard(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:
+def without_verdict(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:
     """Return the public names of each package on which there is no verdict."""
-    heard = {subject for verdict in verdicts for subject in verdict["subjects"]}
+    judged = {subject for verdict in verdicts for subject in verdict["subjects"]}
     missing = {
-        package: [name for name in names if name not in heard]
+        package: [name for name in names if name not in judged]
         for package, names in SUBJECTS.items()
     }
     return {package: names for package, names in missing.items() if names}
@@ -85,7 +85,7 @@ def module_of(verdict: Verdict) -> str:
 
 
 def case_of(verdict: Verdict) -> str:
-    """Return what tells a test from others of its function, or nothing."""
+    """Return the parameters of a parametrized test, or nothing."""
     return str(verdict["test"]).partition("[")[2].removesuffix("]")
 
 
@@ -117,7 +117,7 @@ def most_shown(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def attacks(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return what each file of attacks says of itself."""
+    """Return the docstring of each file of attacks."""
     files = sorted({verdict["test"].split("::")[0] for verdict in verdicts})
     lines = []
     for file in files:
@@ -130,11 +130,11 @@ def attacks(verdicts: Iterable[Verdict]) -> list[str]:
 
 def page(verdicts: Sequence[Verdict]) -> list[str]:
     """Return what the page has between its marks."""
-    missing, failed = unheard(verdicts), wrong(verdicts)
+    missing, failed = without_verdict(verdicts), wrong(verdicts)
     most = max(tightness(verdict) for verdict in verdicts)
     lines = [
         f"{len(verdicts)} verdicts. Bounds above their claim, or controls that were "
-        f"not caught: {len(failed)}. The highest bound is {100 * most:.0f} % of its "
+        f"not detected: {len(failed)}. The highest bound is {100 * most:.0f} % of its "
         "claim.",
         "",
     ]
@@ -165,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     verdicts = read(given.log)
     rewrite(PAGE, page(verdicts))
-    missing, failed = unheard(verdicts), wrong(verdicts)
+    missing, failed = without_verdict(verdicts), wrong(verdicts)
     for package, names in missing.items():
         print(f"No verdict on {', '.join(names)} of {package}.")
     for verdict in failed:

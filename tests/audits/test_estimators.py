@@ -1,7 +1,7 @@
-"""Estimators and functions attacked from outside, as users call them.
+"""Estimators and functions attacked as users call them.
 
-Nothing of their plans is read. The control is the same call while all mechanisms draw
-less noise than they were asked for, and choose so much sharper.
+The attack reads nothing of their plans. The control is the same call while every
+mechanism draws less noise than planned, and chooses as much more sharply.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
-"""Supports told by stability, and sets drawn by their losses, attacked end to end.
+"""Supports released when stable and sets drawn by their losses, attacked end to end.
 
-The distance of the lasso is put where one row makes the most of it; the control draws
+The distance of the lasso is chosen where one row changes it most; the control draws
 with half the noise, which is twice the epsilon.
 """
 

@@ -1,9 +1,8 @@
 """Greedy descent attacked where a row votes for one coordinate and against all others.
 
-The score of the first coordinate rises by all that is declared while those of the
-others fall by as much, so that how often it is chosen first tells most of what a choice
-can tell. Updates are attacked along one coordinate, whose noisy sums move by all that
-is declared.
+The score of the first coordinate rises by as much as declared while the others fall by
+as much, so that how often it is chosen first reveals most of what a choice can reveal.
+Updates are attacked along one coordinate, whose noisy sums move as far as declared.
 """
 
 from dataclasses import replace

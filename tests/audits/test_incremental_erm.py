@@ -1,7 +1,7 @@
-"""Fits again on a stream: what all of them tell together is the one guarantee.
+"""Repeated fits on a stream: one guarantee covers all of them together.
 
-The solver releases the sum of the rows, so that what it may reveal about a row is
-described in full by each fit, and the attack adds up what the fits released.
+The solver releases the sum of the rows, so that each fit reveals about a row as much as
+the guarantee allows, and the attack adds up what the fits released.
 """
 
 from dataclasses import replace

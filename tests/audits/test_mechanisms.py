@@ -1,4 +1,4 @@
-"""Every mechanism attacked on its worst pair; half the noise must be caught.
+"""Every mechanism attacked on its worst pair; half the noise must be detected.
 
 Bounds hold with confidence ``1 - P_FAIL``. An audit bounds epsilon from below only: it
 refutes false claims and proves none.

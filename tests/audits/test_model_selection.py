@@ -1,4 +1,4 @@
-"""The private search, attacked with candidates whose ranks tell most."""
+"""The private search, attacked with candidates whose ranks reveal most."""
 
 from dataclasses import replace
 from functools import lru_cache

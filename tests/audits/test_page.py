@@ -1,4 +1,4 @@
-"""The page of audits says what was written down, and no more."""
+"""The page of audits reports what audits recorded, and no more."""
 
 import json
 
@@ -76,7 +76,7 @@ def test_a_run_that_lacks_names_says_so_and_fails(page, tmp_path, capsys):
 @pytest.mark.parametrize("wrong", [{"bound": 1.1}, {"control": 0.9}])
 def test_a_claim_that_is_refuted_or_a_control_that_is_not_fails(page, tmp_path, wrong):
     assert made(tmp_path, *everything(), verdict("AMP", **wrong), partial=False) == 1
-    assert "not caught: 1." in " ".join(page.read_text().split())
+    assert "not detected: 1." in " ".join(page.read_text().split())
 
 
 def test_a_later_verdict_of_a_test_stands_for_an_earlier_one(tmp_path):

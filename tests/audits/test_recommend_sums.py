@@ -1,6 +1,6 @@
-"""What one user adds to sums of matrix completion, against what mechanisms are told.
+"""What one user adds to sums of matrix completion, against the declared sensitivity.
 
-These audits are exact. What was released is held fixed, and sums are compared: no user
+These audits are exact. What was released is kept fixed, and sums are compared: no user
 moves one further than its sensitivity, in no public state, and none depends on another.
 """
 

@@ -1,4 +1,4 @@
-"""An average over blocks, attacked by an estimate that shouts one row's presence."""
+"""An average over blocks, attacked by an estimate that depends on one row."""
 
 from dataclasses import replace
 

@@ -1,8 +1,8 @@
 """Selected columns, then least squares: each stage attacked through the whole.
 
-The first stage is a selector with one mechanism, so that what it may tell is told by
-how often a column is selected. The second is attacked by the weight that came out,
-whichever column it belongs to.
+The first stage is a selector with one mechanism, so that how often a column is selected
+reveals all that it may. The second is attacked by the weight that came out, whichever
+column it belongs to.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
-"""Every mechanism for votes attacked by teachers that vote as badly as they can.
+"""Every mechanism for votes attacked on its worst pair of votes.
 
-Neighbors differ in what one teacher votes, in all questions. Bounds hold with
-confidence ``1 - P_FAIL``.
+Neighbors differ in what one teacher votes, in all queries. Bounds hold with confidence
+``1 - P_FAIL``.
 """
 
 from dataclasses import dataclass, replace

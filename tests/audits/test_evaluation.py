@@ -1,4 +1,4 @@
-"""Intervals and the private score, attacked at the data sets that tell most."""
+"""Intervals and the private score, attacked on the data sets that reveal most."""
 
 from dataclasses import replace
 

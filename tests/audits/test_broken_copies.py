@@ -1,7 +1,7 @@
-"""Known mistakes, each in a copy that makes it: an audit catches them all.
+"""Broken copies of mechanisms and solvers: an audit detects every one of them.
 
-The copies are wrong on purpose: half the noise, a sensitivity that is too small by two,
-scales and constants as they were printed. What is corrected survives the same attack.
+A copy has half the noise, a sensitivity too small by a factor of two, or a scale or
+constant as it was printed. The corrected original survives the same attack.
 """
 
 from dataclasses import replace
