@@ -246,7 +246,7 @@ REJECTED = {
         X,
         y,
     ),
-    "X must hold the rows of the fit, 100": lambda m, X, y: (m, X[:-1], y[:-1]),
+    "X must be the rows of the fit, 100": lambda m, X, y: (m, X[:-1], y[:-1]),
     "X contains NaN": lambda m, X, y: (m, with_a_hole(X), y),
     "y holds labels outside the public": lambda m, X, y: (m, X, y + 7),
     "features": lambda m, X, y: (m, X[:, :2], y),

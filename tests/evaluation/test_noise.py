@@ -165,7 +165,7 @@ def test_noise_of_preconditioned_descent_holds_on_larger_tables(n, p, seed):
 def test_noise_is_none_where_no_theory_gives_it(model, rows):
     model = clone(model).set_params(random_state=0).fit(*rows)
     assert model.noise_ is None
-    with pytest.raises(ValueError, match="OutputPerturbation and AdaSSP tell it"):
+    with pytest.raises(ValueError, match="OutputPerturbation and AdaSSP state it"):
         noise_intervals(model)
 
 

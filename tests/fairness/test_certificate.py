@@ -183,7 +183,7 @@ def test_a_certificate_is_plain_data_and_says_what_it_is_about():
     assert low <= certificate.aggregate <= high
     assert certificate.largest_change == certificate.change.max()
     alone = held(y, s, X, models()[0], "equalized_odds")
-    assert "nothing is said of the population" in str(alone)
+    assert "not certified for the population" in str(alone)
 
 
 def test_a_certificate_is_drawn():

@@ -1,4 +1,4 @@
-"""What to expect of a private fit, from public facts and synthetic rows."""
+"""Forecasts of the score of a private fit, from public facts and synthetic rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TARGETS = (
     _Signal("strong", 2.0),
     _Signal("medium, in a tenth of the range", 1.0, 0.1),
 )
-# Synthetic rows to fit on; more are stood for by less noise
+# Synthetic rows to fit on; more are simulated by less noise
 MOST_ROWS = 16_384
 FEW_ROWS = 4_096
 TEST_ROWS = 8_192
@@ -59,7 +59,7 @@ class Outlook:
 
     @property
     def loss(self) -> float:
-        """What privacy costs in the middle of the range."""
+        """Loss by privacy, in the middle of the range."""
         return self.plain - (self.low + self.high) / 2
 
 
@@ -87,7 +87,7 @@ def expected_score(
     model
         Private estimator, with its budget and bounds; it is not changed.
     n_rows
-        Number of rows there will be.
+        Expected number of rows.
     widths
         One entry a column: 1 for a number, more for so many categories.
     n_classes
@@ -103,9 +103,8 @@ def expected_score(
     shape of the table and the budget enter: real rows may be easier or harder. Noise in
     a regression is in proportion to the width of ``y_range``, so one forecast is for a
     target that fills a tenth of it, at its low end, as durations and amounts often do.
-    Where a model selects columns, as many tell something as it selects.
-    More than 16,384 rows are stood for by fewer, with the noise reduced in the same
-    proportion.
+    A model that selects columns gets as many informative columns as it selects. More
+    than 16,384 rows are simulated by fewer, with proportionally less noise.
     """
     at_least(2, n_rows=n_rows)
     at_least(1, repeats=repeats)
@@ -138,11 +137,11 @@ def least_rows(
     tolerance: float = 0.02,
     random_state: int = 0,
 ) -> int | None:
-    """Return the power of two of rows from which privacy costs at most ``tolerance``.
+    """Return the least power of two of rows where privacy costs at most ``tolerance``.
 
-    Measured as in `expected_score`, for a target that the columns tell something about
-    and that fills its range. Rows that the model rejects to plan for are too few. None
-    when even a hundred million rows are.
+    Measured as in `expected_score`, for a signal of medium strength and a target that
+    fills its range. Numbers of rows that have no plan are too few. None when even a
+    hundred million rows are.
     """
     fraction(tolerance=tolerance, closed=False)
     _check_table(model, widths, n_classes)
@@ -173,7 +172,7 @@ def least_rows(
 
 
 def _check_table(model: Any, widths: Any, n_classes: int) -> None:
-    """Refuse what does not describe the columns and the labels of a table."""
+    """Check the description of the columns and the labels of a table."""
     if isinstance(widths, str) or not np.iterable(widths) or not list(widths):
         raise ValueError(
             "widths must list one number a column, such as [1] * 35 for 35 columns of "
@@ -213,7 +212,7 @@ def _scores(
         n_classes=n_classes,
         strength=signal.strength,
         spread=signal.spread,
-        # a model of few columns is for targets that few columns reveal something about
+        # a model that selects columns is for targets with few informative columns
         n_messages=getattr(model, "n_features_to_select", None),
         random_state=seed,
     )
@@ -221,14 +220,14 @@ def _scores(
     if n_classes:
         y_fit[:n_classes] = np.arange(n_classes)[: len(y_fit)]  # none may be missing
     budget = guaranteed_budget(model.epsilon, model.delta, model.neighbors, n_rows)
-    changes = {
+    targets = {"classes": range(n_classes)} if n_classes else {"y_range": (-1.0, 1.0)}
+    private = clone(model).set_params(
         **model._synthetic(X.shape[1]),
-        "epsilon": _epsilon_of_fewer(budget, n_rows / n_fit),
-        "delta": budget.delta,
-        "expected_rows": n_fit,
-        **({"classes": range(n_classes)} if n_classes else {"y_range": (-1.0, 1.0)}),
-    }
-    private = clone(model).set_params(**changes)
+        **targets,
+        epsilon=_epsilon_of_fewer(budget, n_rows / n_fit),
+        delta=budget.delta,
+        expected_rows=n_fit,
+    )
     scores = [
         private.set_params(random_state=Seed(seed + 1 + k))
         .fit(X_fit, y_fit)
@@ -240,7 +239,7 @@ def _scores(
 
 
 def _epsilon_of_fewer(budget: Budget, times: float) -> float:
-    """Return the epsilon with ``times`` less noise, in place of so many more rows."""
+    """Return the epsilon with ``times`` less noise, which simulates more rows."""
     if times == 1 or budget.delta == 0:
         return budget.epsilon * times
     multiplier = calibrate(GaussianNoise, budget) / times

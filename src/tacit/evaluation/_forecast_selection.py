@@ -1,4 +1,4 @@
-"""How many rows it takes to find the columns that matter, before any row is read."""
+"""Forecasts of the rows that it takes to find the relevant columns."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["SUPPORT_METHODS", "rows_for_support"]
 
 # More rows than anyone has
 NO_MORE_ROWS = 2**40
-# Share of the blocks that must find the columns
+# Fraction of the blocks that must find the columns
 AGREEMENT = 0.75
 # The sum of absolute weights that is allowed, over the sum there is
 BOUND = 1.5
-# Deviations of the target in half of its public range
+# Half of the public range of the target, in standard deviations of the target
 RANGE_REACH = 4.0
 
 
@@ -43,23 +43,23 @@ class _Setting:
     coef_bound: float
 
     @property
-    def pull(self) -> float:
-        """Effect of a relevant column, in standard deviations of the target."""
+    def effect(self) -> float:
+        """Standard deviation of the contribution of a relevant column."""
         return self.signal * self.spread
 
     @property
     def std(self) -> float:
-        """Deviation of the target."""
-        return sqrt(self.n_relevant * self.pull**2 + self.noise**2)
+        """Standard deviation of the target."""
+        return sqrt(self.n_relevant * self.effect**2 + self.noise**2)
 
     @property
     def others(self) -> int:
-        """Columns that do not matter, at least one."""
+        """Number of irrelevant columns, at least one."""
         return max(1, self.n_features - self.n_relevant)
 
     @property
-    def chance(self) -> float:
-        """Deviations that the luckiest of the columns that do not matter reaches."""
+    def largest_of_others(self) -> float:
+        """Largest standardized correlation among the irrelevant columns."""
         return sqrt(2 * log(self.others + 1))
 
     @property
@@ -81,10 +81,10 @@ def rows_for_support(
     failure: float = 0.1,
     coef_bound: float = 1.5,
 ) -> int:
-    """Return the rows with which a selector should find just the columns that matter.
+    """Return the rows with which a selector should find exactly the relevant columns.
 
-    Rows are taken to have independent features of mean zero and equal standard
-    deviation, and a target that is the sum of ``n_relevant`` features with weights of
+    Features are taken to be independent, of mean zero and the same standard deviation,
+    and the target to be the sum of ``n_relevant`` features with weights of
     plus or minus ``signal`` and normal noise. Correlated features take more.
 
     Parameters
@@ -92,7 +92,7 @@ def rows_for_support(
     n_features
         Number of columns.
     n_relevant
-        Number of columns that matter, all of which are to be found.
+        Number of relevant columns, all of which are to be found.
     method
         ``"lasso"`` for the lasso without privacy; ``"blocks"``, ``"subsamples"`` or
         ``"features"`` for `~tacit.feature_selection.BlockVoteSelector`;
@@ -106,11 +106,11 @@ def rows_for_support(
         Probability with which the bound may fail; 0.0 for pure privacy, where the
         method has it.
     signal
-        Absolute weight of a column that matters, for features from -1 to 1.
+        Absolute weight of a relevant column, for features from -1 to 1.
     noise
-        Deviation of the noise in the target, in the same unit.
+        Standard deviation of the noise in the target, in the same unit.
     spread
-        Deviation of a feature, as a part of half of its public range.
+        Standard deviation of a feature, as a fraction of half of its public range.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     failure
@@ -163,7 +163,7 @@ def rows_for_support(
 
 def _lasso(at: _Setting) -> int:
     """Return the rows with which the lasso path starts with the right columns."""
-    weight = at.n_relevant + (at.noise / at.pull) ** 2
+    weight = at.n_relevant + (at.noise / at.effect) ** 2
     return at.n_relevant + ceil(2 * weight * log(at.others + 1)) + 1
 
 
@@ -192,18 +192,18 @@ def _peeling(at: _Setting, pursuit: bool) -> int:
 
     def found(n_rows: int) -> bool:
         plan = solver.plan(at.budget, n_rows, at.n_features)
-        odds = log(at.n_features * at.n_relevant / at.failure)
+        margin = log(at.n_features * at.n_relevant / at.failure)
         for left in range(at.n_relevant, 0, -1):
             rest = left if pursuit else at.n_relevant
-            std = sqrt(rest * at.pull**2 + at.noise**2)
-            # targets are clipped at so many standard deviations, which then is one
+            std = sqrt(rest * at.effect**2 + at.noise**2)
+            # targets are clipped at RESIDUAL_WIDTH standard deviations, the unit
             unit = RESIDUAL_WIDTH * std
-            lead = n_rows * at.spread * at.pull / unit
-            lead -= at.chance * sqrt(n_rows) * at.spread / RESIDUAL_WIDTH
-            # any of those left will do, so that the last choice is the hardest, unless
-            # the target is clearer by then
+            lead = n_rows * at.spread * at.effect / unit
+            lead -= at.largest_of_others * sqrt(n_rows) * at.spread / RESIDUAL_WIDTH
+            # any remaining column will do, so that the last choice is the hardest,
+            # unless less of the target is left by then
             noise = 2 * at.rows_changed / plan.choice_epsilon
-            noise *= max(1.0, odds - log(left))
+            noise *= max(1.0, margin - log(left))
             if lead < noise:
                 return False
         return True
@@ -228,27 +228,26 @@ def _stability(at: _Setting) -> int:
         )
     kind: Any = LassoStabilitySelector  # which has no types
     selector = kind(budget.epsilon, n_features_to_select=s, coef_bound=at.coef_bound)
-    # standard deviations that the unluckiest of the columns that matter stays within
-    unlucky = sqrt(2 * log(2 * s / at.failure))
+    # the largest error among the relevant columns, in standard deviations
+    worst = sqrt(2 * log(2 * s / at.failure))
 
     def found(n: int) -> bool:
         try:
             facts = selector.plan_selection(budget, n, at.n_features).facts
-        except PlanError:  # no column stands out against the penalty
+        except PlanError:  # no column exceeds the penalty
             return False
         least = n * at.spread**2 * max(0.0, 1 - sqrt((s + 1) / n)) ** 2
-        # derivatives outside the support come from noise and from what the penalty
-        # leaves
+        # gradients outside the support come from noise and from the penalty's bias
         steepest = error * at.spread * sqrt(n) + facts.penalty * sqrt(s / n)
-        outside = (facts.penalty - at.chance * steepest) / facts.slack
-        # the penalty takes off every weight, and chance off some
-        lost = facts.penalty / (n * at.spread**2) * (1 + unlucky * sqrt(s / n))
-        lost += unlucky * error / (at.spread * sqrt(n))
+        outside = (facts.penalty - at.largest_of_others * steepest) / facts.slack
+        # the penalty shrinks every weight, and noise some
+        lost = facts.penalty / (n * at.spread**2) * (1 + worst * sqrt(s / n))
+        lost += worst * error / (at.spread * sqrt(n))
         inside = facts.changes_inside(
             s + 1,
             s,
             least=least,
-            coherence=sqrt(s / n) * (sqrt(s) + at.chance),
+            coherence=sqrt(s / n) * (sqrt(s) + at.largest_of_others),
             norm=norm,
             smallest=weight - lost,
         )
@@ -262,18 +261,18 @@ def _exponential(at: _Setting) -> int:
     s, scale = at.n_relevant, RANGE_REACH * at.std
     bound = BOUND * s * at.signal / scale
     loss = (1 + bound) ** 2 / 2
-    gap = (at.pull / scale) ** 2 / 2
+    gap = (at.effect / scale) ** 2 / 2
     monotone = at.budget.neighbors is Neighbors.ADD_OR_REMOVE_ONE
     rate = at.budget.epsilon / (loss if monotone else 2 * loss)
 
     def found(n: int) -> bool:
-        # sets that lack some of the columns, by how many
-        odds = 0.0
+        # sets by how many of the columns they lack
+        total = 0.0
         for lack in range(1, min(s, at.n_features - s) + 1):
             sets = log(comb(s, lack)) + log(comb(at.n_features - s, lack))
             exponent = sets - rate * n * lack * gap
-            odds += inf if exponent > 0 else exp(exponent)
-        return odds <= at.failure
+            total += inf if exponent > 0 else exp(exponent)
+        return total <= at.failure
 
     return _least(found, _lasso(at))
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of the coefficients of the population, for a charge."""
+"""Private confidence intervals of the coefficients of the population."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = ["coefficient_intervals", "require_theory"]
 Array = NDArray[np.float64]
 
 LABEL = "coefficient intervals"
-# Weights up to which the matrices fit in memory and say anything through their noise
+# Limit of weights, for matrices that fit in memory and exceed their noise
 MOST_WEIGHTS = 2000
-# Part of the chance to miss that each noisy matrix gets, to be off by more than stated
+# Fraction of the failure probability for the noise of each matrix
 MATRIX_FRACTION = 0.05
 
 HOW = (
     "normal limit of the minimizer of the population's penalized risk, for rows and "
-    "targets cut to their bounds; noise of the fit and of both matrices included"
+    "targets clipped to their bounds; noise of the fit and of both matrices included"
 )
 
 
@@ -88,7 +88,7 @@ def coefficient_intervals(
     level
         Probability with which each interval, taken alone, covers its coefficient.
     ledger
-        Account of the data set to charge; None opens one for this release alone.
+        Account of the data set to charge; None opens one for this release only.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.
@@ -98,7 +98,7 @@ def coefficient_intervals(
     **Guarantee.** (epsilon, delta)-private for the neighbors of the fit: the Hessian
     and the sum of squared gradients at the released weights are symmetric Gaussian
     mechanisms, all else is post-processing; see the page on intervals among the
-    guarantees. `~tacit.solvers.AdaSSP` has released its Hessian, and pays for one.
+    guarantees. `~tacit.solvers.AdaSSP` has released its Hessian: one matrix is charged.
 
     The intervals are for the minimizer of the expected loss plus the ridge of the plan,
     with rows, targets and the loss as the fit has them, not for coefficients without a
@@ -127,39 +127,29 @@ def coefficient_intervals(
     facts = _facts(model)
     noise = _fit_noise(facts)
     X = listed(X)
+    y = _checked_targets(model, facts, X, y)
     guarantee = model.privacy_.guarantee
-    counted = guarantee.neighbors is Neighbors.REPLACE_ONE
-    n_rows, _ = checked_shape(
-        model, X, fitting=False, least_rows=1 if counted else 0, accept_sparse=True
-    )
-    y = checked_targets(y, n_rows, labels=is_classifier(model))
-    problem = facts.planned.problem
-    if counted and model.expected_rows is None:
-        _check_same_rows(n_rows, problem.n_rows)
     budget = Budget(
         epsilon, guarantee.delta if delta is None else delta, guarantee.neighbors
     )
     if budget.delta == 0:
         raise ValueError("delta must be > 0 for intervals; give delta=.")
     W = _weights(model, facts)
-    plan = plan_curvature(problem, W, budget, with_hessian=noise.response is None)
+    with_hessian = noise.response is None
+    plan = plan_curvature(facts.planned.problem, W, budget, with_hessian=with_hessian)
     rng = noise_generator(random_state, LABEL, plan.event, W.tobytes())
+    setting = facts.setting
 
     def rows() -> Any:
         return bounded_rows(
             plain_rows(checked_features(X)),
-            model._solver_targets(y, facts.setting),
-            facts.setting.scaled_bounds,
-            facts.setting.intercept,
+            model._solver_targets(y, setting),
+            setting.scaled_bounds,
+            setting.intercept,
         )
 
-    release = Release(
-        plan.event,
-        budget,
-        LABEL,
-        facts.setting.assumptions,
-        seeded=is_seeded(random_state),
-    )
+    seeded = is_seeded(random_state)
+    release = Release(plan.event, budget, LABEL, setting.assumptions, seeded=seeded)
     (hessian, gradients), report = charged_run(
         release, ledger, lambda rows: plan.run(rows, rng), check=rows
     )
@@ -180,7 +170,7 @@ def coefficient_intervals(
 
 
 def _facts(model: Any) -> FittedFacts:
-    """Return how a model was fitted, or reject what has no such theory."""
+    """Return how a model was fitted, or reject a fit without theory."""
     if not isinstance(model, PrivateLinearModel):
         raise ValueError(
             f"model must be a private linear model, got {type(model).__name__}."
@@ -189,7 +179,7 @@ def _facts(model: Any) -> FittedFacts:
     facts: FittedFacts | None = getattr(model, "_facts", None)
     if facts is None:
         raise ValueError(
-            "model must be as fit left it: a model read from a folder does not hold "
+            "model must be as fit left it: a model read from a folder does not have "
             "the plan of its fit; fit it again."
         )
     require_theory(facts.planned)
@@ -197,7 +187,7 @@ def _facts(model: Any) -> FittedFacts:
 
 
 def require_theory(planned: PlannedFit) -> None:
-    """Refuse a fit that no theory gives intervals for, before it is charged.
+    """Reject a fit that no theory gives intervals for, before a charge.
 
     Parameters
     ----------
@@ -237,7 +227,7 @@ def require_theory(planned: PlannedFit) -> None:
 
 
 def _fit_noise(facts: FittedFacts) -> _Noise:
-    """Return the noise of a fit that `require_theory` has taken."""
+    """Return the noise of a fit that `require_theory` accepts."""
     plan, size = facts.planned.plan, facts.planned.problem.size
     if isinstance(plan, OutputPerturbationPlan):
         return _Noise(plan.ridge, np.zeros((size, size)), plan.scale())
@@ -254,11 +244,19 @@ def _fit_noise(facts: FittedFacts) -> _Noise:
     return _Noise(0.0, noise.pull, 0.0, noise.response)
 
 
-def _check_same_rows(given: int, fitted: int) -> None:
-    if given != fitted:
+def _checked_targets(model: Any, facts: FittedFacts, X: Any, y: Any) -> Any:
+    """Return the targets of the rows of the fit, after checks of their number."""
+    counted = model.privacy_.guarantee.neighbors is Neighbors.REPLACE_ONE
+    n_rows, _ = checked_shape(
+        model, X, fitting=False, least_rows=1 if counted else 0, accept_sparse=True
+    )
+    y = checked_targets(y, n_rows, labels=is_classifier(model))
+    fitted = facts.planned.problem.n_rows
+    if counted and model.expected_rows is None and n_rows != fitted:
         raise ValueError(
-            f"X must hold the rows of the fit, {fitted} of them, got {given}."
+            f"X must be the rows of the fit, {fitted} of them, got {n_rows}."
         )
+    return y
 
 
 def _weights(model: Any, facts: FittedFacts) -> Array:
@@ -280,26 +278,26 @@ def _std(
     gradients: Array,
     alpha: float,
 ) -> Array:
-    """Return standard deviations of weights, too small with a part of ``alpha`` only.
+    """Return upper bounds on standard deviations of weights, but for part of ``alpha``.
 
     The weights are off by ``H^-1`` times the sum of centered gradients and tilt, and
     by the noise on the weights. The sum of squared gradients stands for the variance of
     the former, which is no larger.
     """
-    share, size = MATRIX_FRACTION * alpha, plan.problem.size
+    tail, size = MATRIX_FRACTION * alpha, plan.problem.size
     if noise.response is not None:
         inverse = np.linalg.inv(noise.response)
     else:
         values, axes = np.linalg.eigh(np.asarray(hessian))
-        # [intervals:shift] along any one direction the noise hardly ever passes this
-        shift = -ndtri(share) * plan.hessian.scale(size)
+        # [intervals:shift] a high-probability bound along any one direction
+        shift = -ndtri(tail) * plan.hessian.scale(size)
         least = np.maximum(values - shift, 0.0) + noise.ridge
         inverse = (axes / least) @ axes.T
-    # along a direction that the noise of the gradients does not know, that noise is
+    # along a direction that is independent of the noise of the gradients, that noise is
     # normal, with the squared length as its standard deviation
-    unseen = -ndtri(share) * plan.gradients.scale(size)
+    unseen = -ndtri(tail) * plan.gradients.scale(size)
     lengths = np.einsum("ij,ij->j", inverse, inverse)
-    # [intervals:upper] hence an upper bound for each weight alone
+    # [intervals:upper] hence an upper bound for each single weight
     sampled = np.einsum("ij,ik,kj->j", inverse, gradients, inverse) + unseen * lengths
     pulled = np.einsum("ij,ik,kj->j", inverse, noise.pull, inverse)
     variance = np.maximum(sampled, 0.0) + pulled + noise.output**2

@@ -179,7 +179,7 @@ def _right(predicted: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     """Return all parts for each right label and none for each wrong one."""
     if predicted.dtype.kind == y.dtype.kind != "O":
         return np.where(predicted == y, PARTS, 0)
-    # Python compares integers with floats without rounding, and texts with neither
+    # Python compares integers with floats without rounding, and strings with neither
     pairs = zip(predicted.tolist(), y.tolist(), strict=True)
     same = (PARTS * _is_same(answer, label) for answer, label in pairs)
     return np.fromiter(same, np.int64, len(y))
@@ -188,5 +188,5 @@ def _right(predicted: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
 def _is_same(answer: Any, label: Any) -> bool:
     try:
         return bool(answer == label)
-    except Exception:  # a stranger's object is no label, and must not tell by failing
+    except Exception:  # an object that cannot be compared is no label
         return False

@@ -34,7 +34,7 @@ class Intervals:
         ``"noise"`` if they are for the coefficients that the same rows would have
         without noise, ``"noise and sampling"`` if for those of the population.
     how
-        What they rest on, in words.
+        How they were computed.
     privacy
         The charge for them.
     """
@@ -93,7 +93,7 @@ def noise_intervals(model: Any, level: float = 0.95) -> Intervals:
     if noise is None:
         raise ValueError(
             "model must know its noise: noise_ is None or missing. OutputPerturbation "
-            "and AdaSSP tell it, PreconditionedGD for two classes where it can."
+            "and AdaSSP state it, PreconditionedGD for two classes where it can."
         )
     factor = noise.stds(level)
     wide, moved = factor * noise.coef, factor * noise.intercept

@@ -1,4 +1,4 @@
-"""How well a model predicts rows it has not seen, measured with noise."""
+"""Private scores of models on rows they were not fitted on."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ __all__ = [
 ]
 
 LABEL = "private score"
-# Part of the chance to miss that the noise gets; sampling gets the rest
+# Fraction of the failure probability for the noise; the rest is for sampling
 NOISE_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
 class PrivateScore:
-    """A score with the interval that noise and sampling leave open.
+    """A private score, with an interval for noise and sampling.
 
-    Compare an accuracy with the share of the most frequent label, which answers no
-    question and may be right for most rows; an error with that of one answer for all.
-    Take that share from what is public, or pay for it: it is not part of the score.
+    Compare an accuracy with the frequency of the most common label, and an error with
+    that of a constant prediction. Take these from public sources, or charge for them:
+    they are not part of the score.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ def noisy_sums(
     counted: bool,
     rng: Generator,
 ) -> NDArray[np.float64]:
-    """Return the sum of what rows count with noise.
+    """Return the noisy sum of the scores of rows.
 
-    Where the number of rows is private, the sum of what is missing to one comes second.
+    Where the number of rows is private, the sum of one less each score comes second.
     """
     total = float(parts.sum()) / PARTS
-    # [score:rest] a row more adds to both what together is one
+    # [score:rest] a row adds one in total to both sums
     rest = [] if counted else [len(parts) - total]
     return mechanism(np.array([total, *rest]), rng)
 
@@ -136,11 +136,11 @@ class ScorePlan(PlainNumbers):
         return 1 if self.n_rows is not None else 2
 
     def run(self, parts: NDArray[np.int64], rng: Generator) -> NDArray[np.float64]:
-        """Return the noisy sum, and that of what is missing to one, if any."""
+        """Return the noisy sum, and that of one less each score, if any."""
         return noisy_sums(self.mechanism, parts, self.n_rows is not None, rng)
 
     def bounds(self, noisy: NDArray[np.float64], alpha: float) -> tuple[float, ...]:
-        """Return least and most of the sum, then of the rest, but for ``alpha``."""
+        """Return bounds on the sum, then on the rest, that fail with ``alpha``."""
         scale = self.mechanism.scale(self.size)
         # a little more, for rounding to the grid
         reach = scale * (log(self.size / alpha) + 1e-6)
@@ -164,7 +164,7 @@ def private_score(
     ledger: Ledger | None = None,
     random_state: RandomSource = None,
 ) -> PrivateScore:
-    """Return how well a model predicts, with noise that hides every row.
+    """Release a private score of a model.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def private_score(
         each row by itself; a regressor must have a public ``y_range``.
     X, y
         Rows that the model was not fitted on, as from `hold_out`. On rows that it was
-        fitted on, the score is as private and too good.
+        fitted on, the score is as private, but too good.
     epsilon
         Privacy budget of the score, without a delta.
     level
@@ -181,7 +181,7 @@ def private_score(
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``; None for that of the model.
     ledger
-        Account of the data set to charge; None opens one for this release alone.
+        Account of the data set to charge; None opens one for this release only.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.
@@ -192,8 +192,8 @@ def private_score(
     counts between zero and one: whether its label is right, or the distance of its
     prediction to its target, both clipped to ``y_range``, over the width of that range.
     Where rows are replaced their sum has Laplace noise of scale ``1 / epsilon``. Where
-    they are added or removed, the sum and what it leaves to the number of rows both
-    have; see the page on the private score among the guarantees.
+    they are added or removed, the number of rows less the sum has noise too; see the
+    page on the private score among the guarantees.
 
     **Bound.** The interval joins the exact quantile of the noise with that of
     Clopper and Pearson (1934) for the accuracy, and of Hoeffding (1963), Theorem 1, for
@@ -209,9 +209,9 @@ def private_score(
     >>> from tacit.evaluation import hold_out, private_score
     >>> from tacit.linear_model import LogisticRegression
     >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
-    >>> kept, held = hold_out(5000, 0.2, random_state=0)
-    >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(X[kept], y[kept])
-    >>> score = private_score(model, X[held], y[held], epsilon=0.5)
+    >>> train, test = hold_out(5000, 0.2, random_state=0)
+    >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(X[train], y[train])
+    >>> score = private_score(model, X[test], y[test], epsilon=0.5)
     >>> score.low <= score.value <= score.high
     True
     """
@@ -243,14 +243,14 @@ def scored(
     """Return a score by the name of its measure, or the usual one of the model."""
     # long: checks, charge and interval, in the order of every release
     fraction(closed=False, level=level)
-    counts = Measure.of(model, measure)
+    measured = Measure.of(model, measure)
     model = answering(model)
     if neighbors is None:
         neighbors = guaranteed_neighbors(last_step(model))
     budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     n_rows = number_of_rows(model, X, 1 if counted else 0)
-    y = checked_targets(y, n_rows, labels=counts.labels)
+    y = checked_targets(y, n_rows, labels=measured.labels)
     plan = ScorePlan(n_rows if counted else None, calibrate(LaplaceNoise, budget))
     # noise too large for the grid is rejected here, not after the charge
     plan.mechanism.scale(plan.size)
@@ -258,35 +258,41 @@ def scored(
 
     def parts() -> Any:
         with without_warnings():
-            return counts.parts(predictions(model, X, n_rows), y)
+            return measured.parts(predictions(model, X, n_rows), y)
 
-    release = Release(
-        plan.event,
-        budget,
-        LABEL,
-        assumptions_of(model, counts),
-        seeded=is_seeded(random_state),
-    )
+    assumptions = assumptions_of(model, measured)
+    seeded = is_seeded(random_state)
+    release = Release(plan.event, budget, LABEL, assumptions, seeded=seeded)
     noisy, report = charged_run(
         release, ledger, lambda parts: plan.run(parts, rng), check=parts
     )
-    low, high = _interval(
-        plan.bounds(noisy, (1 - level) * NOISE_FRACTION), level, counts.labels
-    )
-    total = float(n_rows) if counted else max(float(noisy.sum()), 1.0)
+    return _score(plan, noisy, measured, level, report)
+
+
+def _score(
+    plan: ScorePlan,
+    noisy: NDArray[np.float64],
+    measure: Measure,
+    level: float,
+    report: PrivacyReport,
+) -> PrivateScore:
+    """Return the score that noisy sums give, with its interval."""
+    bounds = plan.bounds(noisy, (1 - level) * NOISE_FRACTION)
+    low, high = _interval(bounds, level, measure.labels)
+    total = max(float(noisy.sum()), 1.0) if plan.n_rows is None else plan.n_rows
     value = min(max(float(noisy[0]) / total, 0.0), 1.0)
     return PrivateScore(
-        counts.in_units(value),
-        counts.in_units(min(low, value)),
-        counts.in_units(max(high, value)),
-        counts.name,
+        measure.in_units(value),
+        measure.in_units(min(low, value)),
+        measure.in_units(max(high, value)),
+        measure.name,
         report,
         level,
     )
 
 
 def weights_of(model: Any) -> list[bytes]:
-    """Return the released weights, which tell models apart."""
+    """Return the released weights, which distinguish models."""
     model = last_step(model)
     if not isinstance(model, PrivateLinearModel):
         return []
@@ -294,14 +300,15 @@ def weights_of(model: Any) -> list[bytes]:
 
 
 def assumptions_of(model: Any, measure: Measure) -> tuple[str, ...]:
-    """Return what the guarantee of a score rests on, in words."""
-    told = []
+    """Return the assumptions of the guarantee of a score."""
+    assumptions = []
     if not isinstance(model, PrivateLinearModel):
-        told.append("the model predicts each row from that row alone")
+        assumptions.append("the model predicts each row from that row alone")
     if measure.ends is not None:
         ends = measure.ends
-        told.append("predictions and targets are cut to [{:g}, {:g}]".format(*ends))
-    return tuple(told)
+        clipped = "predictions and targets are clipped to [{:g}, {:g}]"
+        assumptions.append(clipped.format(*ends))
+    return tuple(assumptions)
 
 
 def _interval(
@@ -309,8 +316,8 @@ def _interval(
 ) -> tuple[float, float]:
     """Return an interval for the mean of the population, in [0, 1].
 
-    Lower ends grow with the sum and fall with the rest, upper ends too: so the worst
-    sum and rest that the noise leaves open give both.
+    Both ends grow with the sum and fall with the rest, so the extreme sums and rests
+    give them.
     """
     least, most, rest_least, rest_most = bounds
     side = (1 - level) * (1 - NOISE_FRACTION) / 2

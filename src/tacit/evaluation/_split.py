@@ -1,4 +1,4 @@
-"""Rows that are set aside for a score, chosen without looking at any."""
+"""Random split into training and test rows, which reads no row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.privacy import Neighbors
 
 __all__ = ["hold_out", "test_size_of"]
 
-# Sides of the coin of a row
+# Sides of the die of a row
 SIDES = 2**30
 
 
@@ -24,32 +24,32 @@ def hold_out(
     neighbors: str | Neighbors = "replace_one",
     random_state: RandomSource = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of rows to fit on and of rows to score on.
+    """Return the indices of training rows and of test rows.
 
     Parameters
     ----------
     n_rows
         Number of rows: at least two where it is public, and any where it is not.
     fraction
-        Part of the rows that is set aside.
+        Fraction of the rows for testing.
     neighbors
-        Relation of the guarantee. Where a row is replaced, the number of rows set aside
-        is fixed. Where one is added or removed, each row is set aside by a coin of its
-        own, so that one row more moves no other.
+        Relation of the guarantee. Where a row is replaced, the number of test rows is
+        fixed. Where one is added or removed, each row is drawn independently, so that
+        another row moves none.
     random_state
         None for the operating system's randomness, or a seed. The split need not be
         secret, but must have been drawn without regard to the rows.
 
     Notes
     -----
-    **Guarantee.** Places depend on the number of rows and on chance alone, so that
-    neighbors differ in the part their row is in and in no other.
+    **Guarantee.** The split depends only on the number of rows and on chance, so that
+    neighbors differ in one part only.
 
     Examples
     --------
     >>> from tacit.evaluation import hold_out
-    >>> kept, held = hold_out(1000, 0.25, random_state=0)
-    >>> len(kept), len(held)
+    >>> train, test = hold_out(1000, 0.25, random_state=0)
+    >>> len(train), len(test)
     (750, 250)
     """
     counted = Neighbors.of(neighbors) is Neighbors.REPLACE_ONE
@@ -57,15 +57,15 @@ def hold_out(
     part_of_one(closed=False, fraction=fraction)
     rng = public_generator(random_state, "hold out")
     if counted:
-        held = fixed_subset(n_rows, test_size_of(n_rows, fraction), rng)
+        test = fixed_subset(n_rows, test_size_of(n_rows, fraction), rng)
     else:
-        # [score:split] one coin a row: a row more leaves the others where they were
-        held = np.flatnonzero(random_blocks(n_rows, SIDES, rng) < fraction * SIDES)
-    kept = np.ones(n_rows, dtype=bool)
-    kept[held] = False
-    return np.flatnonzero(kept), held
+        # [score:split] each row is drawn independently of the others
+        test = np.flatnonzero(random_blocks(n_rows, SIDES, rng) < fraction * SIDES)
+    train = np.ones(n_rows, dtype=bool)
+    train[test] = False
+    return np.flatnonzero(train), test
 
 
 def test_size_of(n_rows: int, fraction: float) -> int:
-    """Return how many of a public number of rows are set aside."""
+    """Return the number of test rows, of a public number of rows."""
     return min(max(1, round(fraction * n_rows)), n_rows - 1)
