@@ -166,6 +166,13 @@ def at_most(most: float, **named: Any) -> None:
             raise ValueError(f"{name} must be at most {most:g}, got {shown(value)}.")
 
 
+def true_or_false(**named: object) -> None:
+    """Require booleans, of Python or NumPy."""
+    for name, value in named.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+
+
 def one_of(allowed: Iterable[object], **named: object) -> None:
     """Require values among the choices."""
     choices = tuple(allowed)

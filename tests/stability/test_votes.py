@@ -38,7 +38,7 @@ from tacit.stability import (
 )
 from tacit.stability._rows import ListedRows, as_table, as_vote, select_rows, votes_of
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
-from tacit.stability._votes import BlockVotePlan, distance_needed
+from tacit.stability._votes import BlockVotePlan
 
 
 def changes(votes, values):
@@ -487,18 +487,17 @@ def test_so_many_blocks_carry_the_vote(rule, epsilon, agreement):
         won = int(agreement * blocks)
         distance = winner_and_distance([0] * won + [1] * (blocks - won))[1]
         assert release_probability(epsilon, 1e-6, distance, rule=rule) >= 1 - 1e-3
-    assert distance_needed(epsilon, 1e-6, rule=rule) >= 1
+    assert StableRelease(epsilon, 1e-6, rule).distance_needed(1e-3) >= 1
 
 
 @pytest.mark.parametrize("rule", ["optimal", "laplace"])
 @pytest.mark.parametrize("failure", [1e-6, 0.01, 0.5, 0.99])
 def test_the_distance_needed_is_the_least_that_is_released(rule, failure):
-    law = StableRelease(0.7, 0.02, rule)
-    told = [law.release_probability(distance) >= 1 - failure for distance in range(60)]
-    assert law.distance_needed(failure) == told.index(True)
-    assert distance_needed(0.7, 0.02, failure=failure, rule=rule) == told.index(True)
+    stable = StableRelease(0.7, 0.02, rule)
+    released = [stable.release_probability(d) >= 1 - failure for d in range(60)]
+    assert stable.distance_needed(failure) == released.index(True)
     with pytest.raises(ValueError, match="failure"):
-        law.distance_needed(1.0)
+        stable.distance_needed(1.0)
 
 
 def test_blocks_needed_are_near_the_closed_form():

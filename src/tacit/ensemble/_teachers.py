@@ -306,7 +306,7 @@ def train_teachers(
     Under threads, learners must not draw from the global generators of Python and
     NumPy.
     """
-    # long: both places of teachers share the task and its closures
+    # long: teachers in memory and in a folder have the task and its closures in common
     table, targets = canonical(as_table("X", X)), as_table("y", y)
     site = CallSite.here()
     store = None if folder is None else TeacherFolder(Path(folder).absolute())

@@ -12,10 +12,11 @@ from tacit.exceptions import PlanError
 from tacit.feature_selection import LassoStabilitySelector
 from tacit.feature_selection._lasso_distance import safe_distance
 from tacit.feature_selection._peel import RESIDUAL_WIDTH, Peel
+from tacit.mechanisms import StableRelease
 from tacit.privacy import Budget, Neighbors
 from tacit.stability import blocks_needed
 from tacit.stability._subsamples import tight_rate
-from tacit.stability._votes import distance_needed, epsilon_of_choice, votes_needed
+from tacit.stability._votes import epsilon_of_choice, votes_needed
 
 __all__ = ["SUPPORT_METHODS", "rows_for_support"]
 
@@ -215,7 +216,8 @@ def _stability(at: _Setting) -> int:
     """Return the rows at which all tests of the lasso pass with room for the noise."""
     # long: one formula, whose terms all depend on the same setting
     budget = _with_delta(at)
-    needed = distance_needed(budget.epsilon, budget.delta, failure=at.failure / 2)
+    release = StableRelease(budget.epsilon, budget.delta)
+    needed = release.distance_needed(at.failure / 2)
     s = at.n_relevant
     scale = RANGE_REACH * at.std
     weight, error = at.signal / scale, at.noise / scale

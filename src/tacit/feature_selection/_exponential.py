@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._random import RandomSource
-from tacit._validate import PlainNumbers, at_least, positive
+from tacit._validate import PlainNumbers, at_least, positive, true_or_false
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._sums import ExactSums, check_row_count
@@ -238,10 +238,7 @@ class ExponentialSelector(PrivateSelector):
     ) -> ExponentialPlan:
         positive(coef_bound=self.coef_bound)
         at_least(1, most_supports=self.most_supports)
-        if not isinstance(self.fit_intercept, bool):
-            raise ValueError(
-                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
-            )
+        true_or_false(fit_intercept=self.fit_intercept)
         check_row_count("ExponentialSelector", n_rows, budget.neighbors)
         n_select = int(self.n_features_to_select)
         count = comb(n_features, n_select)
@@ -259,7 +256,7 @@ class ExponentialSelector(PrivateSelector):
             n_features,
             n_select,
             float(self.coef_bound),
-            self.fit_intercept,
+            bool(self.fit_intercept),
             epsilon,
             budget.neighbors,
             self.noise,

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.random import Generator
 
 from tacit._random import RandomSource
-from tacit._validate import PlainNumbers, one_of, positive
+from tacit._validate import PlainNumbers, at_most, one_of, positive, true_or_false
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._lasso_distance import (
@@ -244,16 +244,12 @@ class LassoStabilitySelector(PrivateSelector):
         )
         if self.penalty is not None:
             positive(penalty=self.penalty)
-        if self.curvature > 1:
-            raise ValueError(f"curvature must be at most 1, got {self.curvature!r}.")
-        if not isinstance(self.fit_intercept, bool):
-            raise ValueError(
-                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
-            )
+        at_most(1, curvature=self.curvature)
+        true_or_false(fit_intercept=self.fit_intercept)
 
     def _facts(self, rows_changed: int) -> PaperFacts | SquaredFacts:
         """Return the public parameters, with a placeholder for the penalty."""
-        rest = (rows_changed, self.fit_intercept)
+        rest = (rows_changed, bool(self.fit_intercept))
         n_select = self.n_features_to_select
         if self.accounting == "paper":
             return PaperFacts(n_select, 1.0, self.curvature, *rest)

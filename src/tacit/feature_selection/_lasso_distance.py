@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, plain, positive
+from tacit._validate import at_least, at_most, plain, positive
 from tacit.feature_selection._exact_lasso import ExactLasso, exact_lasso
 from tacit.feature_selection._sums import ExactSums
 
@@ -234,8 +234,7 @@ class PaperFacts:
         plain(self)
         at_least(1, n_select=self.n_select, rows_changed=self.rows_changed)
         positive(penalty=self.penalty, curvature=self.curvature)
-        if self.curvature > 1:
-            raise ValueError(f"curvature must be at most 1, got {self.curvature!r}.")
+        at_most(1, curvature=self.curvature)
 
     @property
     def size(self) -> int:

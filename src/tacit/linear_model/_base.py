@@ -25,7 +25,7 @@ from tacit._estimators import (
     listed,
 )
 from tacit._random import RandomSource
-from tacit._validate import at_least
+from tacit._validate import at_least, true_or_false
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds
 from tacit.linear_model._erm import (
@@ -210,10 +210,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
 
     def _intercept(self, bounds: RowBounds) -> float | None:
         """Return the value of the constant feature, or None."""
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(
-                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
-            )
+        true_or_false(fit_intercept=self.fit_intercept)
         if not self.fit_intercept:
             return None
         # entry by entry, a constant as large as the bound costs nothing

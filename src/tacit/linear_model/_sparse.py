@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import columns_with_bounds, guaranteed_budget, planning_rows
-from tacit._validate import nonnegative, positive
+from tacit._validate import nonnegative, positive, true_or_false
 from tacit.convex import L1Ball, Loss
 from tacit.convex._protocols import Regularizer
 from tacit.convex.regularizers import CoordinatePenalty
@@ -184,8 +184,7 @@ class SparseLinearModel(PrivateLinearModel):
         real = isinstance(ratio, Real) and not isinstance(ratio, bool)
         if not real or not 0 <= ratio <= 1:
             raise ValueError(f"l1_ratio must be between 0 and 1, got {ratio!r}.")
-        if not isinstance(self.positive, bool | np.bool_):
-            raise ValueError(f"positive must be True or False, got {self.positive!r}.")
+        true_or_false(positive=self.positive)
         if self._in_ball():
             return self._ball()
         if self.l1_radius is not None:

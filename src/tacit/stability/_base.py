@@ -1,4 +1,4 @@
-"""The one path from rows to a private answer."""
+"""Private answers: plan, charge and run of a procedure."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def private_answer(
         Public guess of the number of rows to plan for; None for the number itself
         where it is public, and else for the number that delta suggests.
     ledger
-        Account of the data set to charge; None opens one for this answer alone.
+        Account of the data set to charge; None opens one for this answer only.
     random_state
         A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
         operating system.
@@ -174,7 +174,7 @@ def check_function(name: str, function: Any, *, seeded: bool = False) -> None:
     except TypeError as error:
         raise TypeError(
             f"{name} must take features and targets, X and y, and nothing else that "
-            # names alone, as defaults may hold rows
+            # only names, as defaults may contain rows
             f"it needs, got {_name_of(function)}({', '.join(signature.parameters)})."
         ) from error
 

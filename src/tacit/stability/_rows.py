@@ -213,7 +213,7 @@ def check_selectable(name: str, table: Any) -> None:
             continue
         try:
             _rebuilt(column)
-        except Exception:  # by the type alone, as there are no rows
+        except Exception:  # because of the type, as there are no rows
             rejected = True
         else:
             rejected = False

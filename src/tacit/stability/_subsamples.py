@@ -19,12 +19,14 @@ from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
 from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._rows import seeds_for, votes_of
-from tacit.stability._votes import distance_needed, winner_and_distance
+from tacit.stability._votes import winner_and_distance
 
 __all__ = ["SubsampleVote", "SubsampleVotePlan", "subsample_members"]
 
 # Most calls of a function that a plan allows
 MOST_SETS = 10**6
+# Probability of no answer in a clear vote
+FAILURE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,8 @@ def tight_rate(epsilon: float, delta: float, rule: str = "optimal") -> float:
 
     A vote is clear if the winner leads by a quarter of the votes.
     """
-    return 1 / (16 * (distance_needed(epsilon, delta, rule=rule) + 1))
+    distance = StableRelease(epsilon, delta, rule).distance_needed(FAILURE)
+    return 1 / (16 * (distance + 1))
 
 
 def subsample_members(

@@ -28,7 +28,6 @@ __all__ = [
     "FeatureVote",
     "FeatureVotePlan",
     "blocks_needed",
-    "distance_needed",
     "epsilon_of_choice",
     "release_probability",
     "votes_needed",
@@ -41,13 +40,6 @@ def release_probability(
 ) -> float:
     """Return the probability that a value at this distance is released."""
     return StableRelease(epsilon, delta, rule).release_probability(distance)
-
-
-def distance_needed(
-    epsilon: float, delta: float, *, failure: float = 1e-3, rule: str = "optimal"
-) -> int:
-    """Return the least distance with at most this probability of no answer."""
-    return StableRelease(epsilon, delta, rule).distance_needed(failure)
 
 
 def blocks_needed(
@@ -84,7 +76,7 @@ def blocks_needed(
         raise ValueError(
             f"agreement must be a number with 0.5 < agreement <= 1, got {agreement!r}."
         )
-    distance = distance_needed(epsilon, delta, failure=failure, rule=rule)
+    distance = StableRelease(epsilon, delta, rule).distance_needed(failure)
 
     def enough(blocks: int) -> bool:
         # rounding: the lead must suffice for the next three numbers too
@@ -111,11 +103,11 @@ def winner_and_distance(
 
     Notes
     -----
-    **Bound.** Between neighbors the distance moves by at most one, and it is zero
-    wherever a neighbor has another winner: one row moves the lead of the winner by at
-    most ``2 changed``. A tie goes to the value whose ``repr`` sorts first, whatever the
-    rows are. For ``changed=1`` the distance is ``(lead - 1) // 2`` and else
-    ``lead // (2 changed) - 1``, never below zero.
+    **Bound.** The distances of neighbors differ by at most one, and are zero where
+    their winners differ: one row changes the lead of the winner by at most
+    ``2 changed``. A tie goes to the value whose ``repr`` sorts first. For ``changed=1``
+    the distance is ``(lead - 1) // 2`` and otherwise ``lead // (2 changed) - 1``, at
+    least zero.
     """
     at_least(1, changed=changed)
     if len(votes) == 0:
@@ -222,9 +214,7 @@ class BlockVote:
         self, plan: BlockVotePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return the value of most blocks, or `NoAnswer`."""
-        seeds = seeds_for(self.function, plan.n_blocks, rng)
-        blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
-        votes = votes_of(self.function, X, y, blocks, seeds)
+        votes = _block_votes(self.function, plan, X, y, rng)
         return plan.stable(*winner_and_distance(votes), rng)
 
 
@@ -275,8 +265,8 @@ class FeatureVote(PlainNumbers):
     -----
     **Guarantee.** (epsilon, delta)-private under both relations, and pure where delta
     is zero: neighbors differ in one block, which has one vote for each column, so that
-    every count of votes moves by at most one (Kifer, Smith and Thakurta 2012). Columns
-    are chosen one after another, each by an exponential mechanism on the counts
+    every count of votes changes by at most one (Kifer, Smith and Thakurta 2012).
+    Columns are chosen one after another, each by an exponential mechanism on the counts
     (Durfee and Rogers 2019, Section 4).
     """
 
@@ -306,10 +296,8 @@ class FeatureVote(PlainNumbers):
         self, plan: FeatureVotePlan, X: Any, y: Any, rng: Generator
     ) -> tuple[int, ...]:
         """Return the indices of the chosen columns, in order."""
-        seeds = seeds_for(self.function, plan.n_blocks, rng)
-        blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
         counts = np.zeros(X.shape[1])
-        for vote in votes_of(self.function, X, y, blocks, seeds):
+        for vote in _block_votes(self.function, plan, X, y, rng):
             if vote is not None:
                 counts[list(vote)] += 1.0
         left, chosen = np.arange(X.shape[1]), []
@@ -321,19 +309,32 @@ class FeatureVote(PlainNumbers):
         return tuple(sorted(chosen))
 
 
+def _block_votes(
+    function: Callable[..., Any],
+    plan: BlockVotePlan | FeatureVotePlan,
+    X: Any,
+    y: Any,
+    rng: Generator,
+) -> list[Any]:
+    """Return the vote of each block of a random division of the rows."""
+    seeds = seeds_for(function, plan.n_blocks, rng)
+    blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
+    return votes_of(function, X, y, blocks, seeds)
+
+
 def epsilon_of_choice(budget: Budget, n_select: int) -> float:
-    """Return the epsilon of each of so many choices."""
+    """Return the epsilon of each of ``n_select`` choices."""
     return 1 / calibrate(
         lambda spread: Repeated(BoundedRange(1 / spread), n_select), budget
     )
 
 
 def votes_needed(epsilon: float, n_select: int, n_features: int) -> int:
-    """Return the number of blocks at which noise hides a clear vote rarely.
+    """Return the number of blocks at which noise rarely changes a clear vote.
 
     Notes
     -----
-    **Bound.** A choice with odds ``exp(epsilon count / 2)`` falls on a column that
+    **Bound.** A choice with weights ``exp(epsilon count / 2)`` selects a column that
     lags by ``g`` votes with probability at most ``n_features exp(-epsilon g / 2)``.
     """
     lag = 2 * log(max(2, n_features) * n_select / HIDDEN) / epsilon

@@ -26,6 +26,7 @@ from tacit._stream_values import (
     dense_values,
     float_targets,
 )
+from tacit._validate import true_or_false
 from tacit.convex import Loss
 from tacit.data import RowBounds
 from tacit.privacy import Ledger
@@ -183,8 +184,7 @@ class LinearReader:
 
 def constant_feature(x_norm: float, fit_intercept: Any) -> float | None:
     """Return the value of the constant feature, or None."""
-    if not isinstance(fit_intercept, bool | np.bool_):
-        raise ValueError(f"fit_intercept must be True or False, got {fit_intercept!r}.")
+    true_or_false(fit_intercept=fit_intercept)
     return x_norm * INTERCEPT_FRACTION if fit_intercept else None
 
 
