@@ -90,6 +90,12 @@ def test_the_command_line_takes_what_recipes_add(tree):
     assert "median" in printed
 
 
+def test_recipes_have_the_style_of_the_library(tree):
+    for check in (["check"], ["format", "--check"]):
+        status, printed = run(tree, "ruff", *check, "--no-cache", *recipes())
+        assert status == 0, printed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("module", SHARED)
 def test_shared_tests_take_what_recipes_add(tree, module):

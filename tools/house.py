@@ -52,7 +52,7 @@ HOUSE_WORDS = (
     r"stray\w*",
 )
 # Recipes for contributors, where a tree keeps them, and what they add
-RECIPES = ("docs/extend/recipes.md", "docs/contributing.md", "docs/contributing")
+RECIPES = ("docs/extend/recipes.md", "CONTRIBUTING.md")
 ADDITIONS = ("loss", "set", "mechanism", "solver", "estimator")
 # A word of prose, or a part of an identifier
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
