@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms.threshold import GRID
 
-__all__ = ["quieter"]
+__all__ = ["Served", "quieter"]
 
 ADDED = ("rounded_normal", "discrete_laplace", "rounded_gamma_norm")
 CHOSEN = ("exponential_index", "permute_and_flip_index")
@@ -41,3 +42,20 @@ def _sharper(choose, part):
         return choose(np.rint(np.asarray(scores) / part).astype(np.int64), scale, rng)
 
     return chosen
+
+
+class Served:
+    """Discrete Laplace draws made in bulk by the true sampler, handed out singly.
+
+    The mechanism still decides how often it draws and at which scale.
+    """
+
+    def __init__(self):
+        self.sample, self.waiting = draws.discrete_laplace, {}
+
+    def __call__(self, size, rng, scale=GRID):
+        assert size == 1
+        waiting = self.waiting.setdefault(scale, [])
+        if not waiting:
+            waiting.extend(self.sample(20_000, rng, scale).tolist())
+        return [waiting.pop()]

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit.audit import audit, worst_case_pair
+from tacit.audit import worst_case_pair
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget
@@ -27,14 +26,12 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
     pair = worst_case_pair("squared", 2, 1, neighbors=budget.neighbors)
     plan = SOLVER.plan(Problem(Squared(), RowBounds(), 2, 1), budget)
     plan = replace(plan, multiplier=noise * plan.multiplier)
-    return audit(
+    return bound_of_runs(
         lambda rows, seed: SOLVER.run(plan, rows, as_generator(seed)).coefficients,
         [bounded_rows(X, y, RowBounds()) for X, y in pair],
-        n_runs=n_runs,
-        delta=budget.delta,
-        method="gaussian",
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
     )
 
 

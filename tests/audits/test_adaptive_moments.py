@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording
-from tacit.audit import audit
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -53,14 +51,12 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
             SOLVER.run(plan, rows, as_generator(seed))
         return np.array([worst @ tape.releases[0].output])
 
-    return audit(
+    return bound_of_runs(
         seen,
         [bounded_rows(X, y, bounds, CONSTANT) for X, y in pair_of(budget.neighbors)],
-        n_runs=n_runs,
-        delta=budget.delta,
-        method="gaussian",
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
     )
 
 

@@ -8,14 +8,13 @@ that is declared. The score is the sum of the weights.
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.audits.verdict import check as check_parts
 from tests.cases import Cases
 from tests.solvers.test_coordinate_descent import less_noise
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit, worst_case_pair
+from tacit.audit import worst_case_pair
 from tacit.convex import Logistic
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -39,14 +38,13 @@ def epsilon(solver, budget, n_runs, seed, layout=np.asarray, noise=1.0, **settin
     problem = Problem(Logistic(cap=0.5), BOUNDS, 2, 1)
     plan = less_noise(solver.plan(problem, budget), noise)
     sides = [bounded_rows(layout(X), y, BOUNDS) for X, y in pair]
-    return audit(
+    return bound_of_runs(
         lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients,
         sides,
-        n_runs=n_runs,
-        delta=budget.delta,
-        confidence=1 - P_FAIL,
-        random_state=seed,
-        **{"method": "gaussian", **settings},
+        n_runs,
+        budget.delta,
+        seed,
+        **settings,
     )
 
 
@@ -115,14 +113,6 @@ def test_private_squares_survive_and_a_third_of_the_noise_is_caught(neighbors, s
             sums = columns.square_sums(1.0, mechanism.units)
             return mechanism(sums, as_generator(seed)) / mechanism.units
 
-        return audit(
-            release,
-            sides,
-            n_runs=600,
-            delta=budget.delta,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
-        )
+        return bound_of_runs(release, sides, 600, budget.delta, seed)
 
     check_parts("CoordinateDescent, squares", 10.0, lower_bound, broken=1 / 3)

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.convex import HuberizedHinge, Simplex
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget
@@ -31,14 +29,13 @@ def lower_bound(budget, n_runs, seed, samples=1, method="gaussian"):
     plan = solver.plan(Problem(LOSS, bounds, 1, 2, regularizer=Simplex()), budget)
     plan = replace(plan, n_samples=samples * plan.n_samples)
     x, y = np.array([[1.0, -1.0]]), np.array([1.0])
-    return audit(
+    return bound_of_runs(
         lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients[:1],
         [bounded_rows(X, y, bounds) for X in (x, -x)],
-        n_runs=n_runs,
-        delta=budget.delta,
-        method=method,
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
+        method,
     )
 
 

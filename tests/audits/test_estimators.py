@@ -13,11 +13,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from tests.audits.quiet import quieter
-from tests.audits.verdict import assert_refutes_the_control, check
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs, check
 from tests.cases import Cases
 from tests.stat import P_FAIL
 
-from tacit.audit import audit, audit_estimator
+from tacit.audit import audit_estimator
 from tacit.ensemble import PrivateLabeler, PrivateStudent
 from tacit.evaluation import private_score
 from tacit.linear_model import (
@@ -118,14 +118,13 @@ def test_weights_on_the_simplex_keep_their_claim(seed):
 def lower_bound(release, pair, delta, n_runs, seed, part):
     """Return the bound on epsilon while this part of all noise is drawn."""
     with quieter(part):
-        return audit(
+        return bound_of_runs(
             lambda data, seed: np.atleast_1d(release(data, seed)),
             pair,
-            n_runs=n_runs,
-            delta=delta,
+            n_runs,
+            delta,
+            seed,
             method="gaussian" if delta else "clopper-pearson",
-            confidence=1 - P_FAIL,
-            random_state=seed,
         )
 
 
@@ -178,13 +177,13 @@ def test_an_answer_keeps_its_claim_and_less_noise_is_caught(seed):
 
     def lower(part):
         with quieter(part):
-            return audit(
+            return bound_of_runs(
                 release,
                 [np.zeros((3, 1)), np.ones((3, 1))],
-                n_runs=800,
-                delta=1e-6,
-                confidence=1 - P_FAIL,
-                random_state=seed,
+                800,
+                1e-6,
+                seed,
+                method="clopper-pearson",
             )
 
     check("private_answer with ProposeTestRelease", 1.0, lower, broken=0.25)

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import check
+from tests.audits.verdict import bound_of_runs, check
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.convex import Squared
 from tacit.data import RowBounds
 from tacit.data.rows import ArrayRows
@@ -45,14 +43,12 @@ def matrices_attack(budget, n_runs, seed):
         def release(rows, seed):
             return np.stack(quieter.run(rows, as_generator(seed)))
 
-        return audit(
+        return bound_of_runs(
             release,
             [ArrayRows(X, np.ones(1)) for X in (first, second)],
-            n_runs=n_runs,
-            delta=budget.delta,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            n_runs,
+            budget.delta,
+            seed,
         )
 
     return epsilon
@@ -85,13 +81,13 @@ def score_attack(budget, n_runs, seed):
 
     def epsilon(noise):
         quieter = replace(plan, multiplier=noise * plan.multiplier)
-        return audit(
+        return bound_of_runs(
             lambda parts, s: quieter.run(parts, as_generator(s)),
             (rows, other),
-            n_runs=n_runs,
-            delta=0.0,
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            n_runs,
+            0.0,
+            seed,
+            method="clopper-pearson",
         )
 
     return epsilon

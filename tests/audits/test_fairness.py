@@ -6,12 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from tests.audits.quiet import quieter
-from tests.audits.verdict import check
+from tests.audits.verdict import bound_of_runs, check
 from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
 from tacit.fairness import plan_certificate, private_certificate
 from tacit.privacy import Neighbors
@@ -92,14 +91,6 @@ def test_a_certificate_as_users_call_it_keeps_its_claim(seed):
 
     def bound(noise):
         with quieter(noise):
-            return audit(
-                certified_accuracy,
-                (1.0, -1.0),
-                n_runs=400,
-                delta=1e-4,
-                method="gaussian",
-                confidence=1 - P_FAIL,
-                random_state=seed,
-            )
+            return bound_of_runs(certified_accuracy, (1.0, -1.0), 400, 1e-4, seed)
 
     check("private_certificate", 8.0, bound, broken=0.25)

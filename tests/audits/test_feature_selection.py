@@ -10,12 +10,11 @@ from math import exp
 
 import numpy as np
 import pytest
-from tests.audits.verdict import check, event_bound
+from tests.audits.verdict import bound_of_runs, check, event_bound
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit, replay
+from tacit.audit import replay
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.feature_selection._block_selectors import BlockSelection
 from tacit.feature_selection._peel import Peel
@@ -143,14 +142,12 @@ def test_half_the_noise_of_the_sums_of_peeling_is_caught(part, seed):
     def epsilon(noise):
         quieter = replace(plan, **{part: multiplier * noise})
         mechanism, first, second = SUMS[part](quieter)
-        return audit(
+        return bound_of_runs(
             lambda sums, s: mechanism(np.array(sums) * UNIT, as_generator(s)) / UNIT,
             [first, second],
-            n_runs=800,
-            delta=budget.delta,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            800,
+            budget.delta,
+            seed,
         )
 
     check(f"PeelingSelector, {part}", budget.epsilon, epsilon)

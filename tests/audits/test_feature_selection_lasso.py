@@ -9,11 +9,9 @@ from math import floor
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
-from tacit.audit import audit
 from tacit.feature_selection import ExponentialSelector, LassoStabilitySelector
 from tacit.mechanisms import StableRelease
 
@@ -79,14 +77,14 @@ def lasso_bound(kind, epsilon, n_runs, seed):
     def train(rows, seed):
         return np.array([float(lasso(kind, seed).fit(*rows).released_)])
 
-    return audit(
+    return bound_of_runs(
         train,
         lasso_pair(epsilon),
-        n_runs=n_runs,
-        delta=DELTA,
-        confidence=1 - P_FAIL,
+        n_runs,
+        DELTA,
+        seed,
+        method="clopper-pearson",
         score=lambda told: told[0],
-        random_state=seed,
     )
 
 
@@ -110,14 +108,14 @@ def exponential_bound(kind, n_runs, seed):
         X, y = (np.array(column) for column in zip(*rows, strict=True))
         return np.array([float(selector.fit(X, y).selection_ == (0,))])
 
-    return audit(
+    return bound_of_runs(
         train,
         pair,
-        n_runs=n_runs,
-        delta=0.0,
-        confidence=1 - P_FAIL,
+        n_runs,
+        0.0,
+        seed,
+        method="clopper-pearson",
         score=lambda chosen: chosen[0],
-        random_state=seed,
     )
 
 

@@ -10,13 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs, event_bound
 from tests.cases import Cases
 from tests.solvers.test_greedy_coordinate_descent import less_noise
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.convex import HuberizedHinge
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -72,15 +70,7 @@ def update_bound(solver, budget, n_runs, seed, layout, noise=1.0):
         path = solver.run(plan, rows, as_generator(seed)).path
         return np.array([[sum(visit.gradient for visit in path)]])
 
-    return audit(
-        run,
-        rows,
-        n_runs=n_runs,
-        delta=budget.delta,
-        confidence=1 - P_FAIL,
-        random_state=seed,
-        method="gaussian",
-    )
+    return bound_of_runs(run, rows, n_runs, budget.delta, seed)
 
 
 def check(bound, solver, budget, n_runs, seed, layout=np.asarray, broken=0.5):

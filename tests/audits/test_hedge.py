@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.privacy import Budget, Neighbors
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._hedge import Hedge
@@ -44,15 +42,7 @@ def lower_bound(learner, pair, delta, n_runs, seed, method):
             seen.append(np.sign(odds) if hasattr(learner, "epsilon") else odds)
         return np.array(seen)
 
-    return audit(
-        plays,
-        pair,
-        n_runs=n_runs,
-        delta=delta,
-        method=method,
-        confidence=1 - P_FAIL,
-        random_state=seed,
-    )
+    return bound_of_runs(plays, pair, n_runs, delta, seed, method)
 
 
 def check(name, play, budget, horizon, n_runs, seed, factor=0.5, method="gaussian"):

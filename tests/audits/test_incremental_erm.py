@@ -8,13 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 from tests.streaming.incremental.summing import NoisySum
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.linear_model import LinearRegression
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.streaming import IncrementalERM
@@ -65,15 +63,7 @@ def bound(budget, n_runs, seed, part, *, undivided=False, **changes):
     rows = model.rows_per_person
     replaced = budget.neighbors is REPLACE
     pair = stream([1.0], rows), stream([-1.0], rows if replaced else 0)
-    return audit(
-        released,
-        pair,
-        n_runs=n_runs,
-        delta=budget.delta,
-        method="gaussian",
-        confidence=1 - P_FAIL,
-        random_state=seed,
-    )
+    return bound_of_runs(released, pair, n_runs, budget.delta, seed)
 
 
 def check(budget, n_runs, seed, broken=0.5, **changes):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.audits.quiet import Served
 from tests.audits.verdict import assert_refutes_the_control, event_bound
 from tests.cases import Cases
 from tests.stat import P_FAIL
@@ -116,23 +117,6 @@ def streams(mechanism, side, n, rng):
         if t.bit_count() == 1:
             score += total
     return score
-
-
-class Served:
-    """Discrete Laplace draws made in bulk by the true sampler, handed out singly.
-
-    The mechanism still decides how often it draws and at which scale.
-    """
-
-    def __init__(self):
-        self.sample, self.waiting = threshold_module.draws.discrete_laplace, {}
-
-    def __call__(self, size, rng, scale=threshold_module.GRID):
-        assert size == 1
-        waiting = self.waiting.setdefault(scale, [])
-        if not waiting:
-            waiting.extend(self.sample(20_000, rng, scale).tolist())
-        return [waiting.pop()]
 
 
 def sparse_vectors(mechanism, side, n, rng, negatives):

@@ -6,12 +6,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.evaluation._measures import ACCURACY, Measure
 from tacit.mechanisms import Gaussian, Laplace
 from tacit.mechanisms.repeats import RandomRepeats
@@ -110,14 +108,14 @@ def fit_attack(budget, n_runs, seed, charged_for_one_fit):
         best = best_run(found, kept, held, MEASURE, as_generator(seed))
         return np.array([best.model.place_ == 1], dtype=float)
 
-    return audit(
+    return bound_of_runs(
         train,
         pair,
-        n_runs=n_runs,
-        delta=0.0,
+        n_runs,
+        0.0,
+        seed,
+        method="clopper-pearson",
         score=lambda release: float(release[0]),
-        confidence=1 - P_FAIL,
-        random_state=seed,
     )
 
 
@@ -149,14 +147,13 @@ def score_attack(budget, n_runs, seed, noise):
         return np.array([run.rank - 20 * SHARES[run.model.place_]])
 
     one = found.plan.per_run
-    return one.epsilon, audit(
+    return one.epsilon, bound_of_runs(
         train,
         pair,
-        n_runs=n_runs,
-        delta=one.delta,
+        n_runs,
+        one.delta,
+        seed,
         method="gaussian" if one.delta > 0 else "clopper-pearson",
-        confidence=1 - P_FAIL,
-        random_state=seed,
     )
 
 
@@ -185,14 +182,7 @@ def choice_attack(epsilon, n_runs, seed):
         found = private_choice(models, X, y, epsilon=epsilon, random_state=seed)
         return np.array([float(found.index)])
 
-    return audit(
-        train,
-        pair,
-        n_runs=n_runs,
-        delta=0.0,
-        confidence=1 - P_FAIL,
-        random_state=seed,
-    )
+    return bound_of_runs(train, pair, n_runs, 0.0, seed, method="clopper-pearson")
 
 
 @pytest.mark.slow

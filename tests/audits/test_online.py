@@ -5,12 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from tests.audits.verdict import check
+from tests.audits.verdict import bound_of_runs, check
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.convex import Logistic, Squared
 from tacit.data import RowBounds
 from tacit.privacy import Budget, Neighbors
@@ -59,14 +57,12 @@ def lower_bound(name, sums, budget, n_runs, seed, noise):
     less = replace(mechanism, multiplier=noise * mechanism.multiplier)
     learner = replace(learner, mechanism=less)
     pair = [steps[: terms.horizon] for steps in neighbors_of(budget.neighbors)]
-    return audit(
+    return bound_of_runs(
         lambda steps, seed: released(learner, steps, seed),
         pair,
-        n_runs=n_runs,
-        delta=budget.delta,
-        method="gaussian",
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
     )
 
 
@@ -112,15 +108,7 @@ def estimated(monkeypatch, n_runs, seed, noise):
     with monkeypatch.context() as patch:
         if noise != 1.0:
             patch.setattr(Progress, "__init__", with_less)
-        return audit(
-            train,
-            [[0], [1]],
-            n_runs=n_runs,
-            delta=1e-5,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
-        )
+        return bound_of_runs(train, [[0], [1]], n_runs, 1e-5, seed)
 
 
 @pytest.mark.slow

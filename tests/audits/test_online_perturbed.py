@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.convex import Huber
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -60,14 +58,12 @@ def check(method, budget, pair, n_runs, seed):
     schedule = plan.schedule
     halved = replace(plan, schedule=replace(schedule, spread=schedule.spread / 2))
     bounds = [
-        audit(
+        bound_of_runs(
             lambda data, seed, plan=plan: evidence(plan, data, seed),
             pair,
-            n_runs=n_runs,
-            delta=budget.delta,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            n_runs,
+            budget.delta,
+            seed,
         )
         for plan in (plan, halved)
     ]
@@ -121,16 +117,14 @@ def test_claim_on_the_average_of_a_pass_survives(average, seed):
     halved = replace(plan, multiplier=plan.multiplier / 2)
     sides = [bounded_rows(*straight(sign, 1), RowBounds()) for sign in (1, -1)]
     bounds = [
-        audit(
+        bound_of_runs(
             lambda rows, seed, plan=plan: (
                 solver.run(plan, rows, as_generator(seed)).coefficients
             ),
             sides,
-            n_runs=3000,
-            delta=budget.delta,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            3000,
+            budget.delta,
+            seed,
         )
         for plan in (plan, halved)
     ]

@@ -6,12 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from tests.audits.verdict import check, event_bound
+from tests.audits.verdict import bound_of_runs, check, event_bound
 from tests.cases import Cases
-from tests.stat import P_FAIL, assert_counts_detect, assert_counts_follow
+from tests.stat import assert_counts_detect, assert_counts_follow
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.mechanisms.noise import GRID
 from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._quantiles import plan_quantiles, rank_scores
@@ -41,14 +40,13 @@ def moments_attack(budget, n_runs, seed, method, plan_of=plan_moments):
 
     def epsilon(noise):
         quieter = replace(plan, multiplier=plan.multiplier * noise)
-        return audit(
+        return bound_of_runs(
             lambda sums, s: quieter.mechanism(sums, as_generator(s)),
             [quieter.sums(X) for X in pair],
-            n_runs=n_runs,
-            delta=budget.delta,
-            method=method,
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            n_runs,
+            budget.delta,
+            seed,
+            method,
         )
 
     return epsilon

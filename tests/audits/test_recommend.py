@@ -12,21 +12,20 @@ import pytest
 from tests.audits.recommending import (
     ADDED,
     REPLACED,
-    each_relation,
     remembered_means,
     row,
     table_of,
     walk,
     with_noise,
 )
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
 from tests.recommend.doubles import MeansSolver
 from tests.stat import P_FAIL
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit._release import recording, replaying
-from tacit.audit import audit
 from tacit.audit.bounds import gaussian_bound
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget
@@ -214,16 +213,14 @@ def test_the_published_item_side_keeps_the_claim(name, neighbors, seed):
 
     def bound(part):
         plan = case.plan(budget, part)
-        return audit(
+        return bound_of_runs(
             lambda table, seed: case.told(
                 case.solver.run(plan, table, as_generator(seed))
             ),
             case.pair(neighbors),
-            n_runs=case.n_runs,
-            delta=budget.delta,
-            method="gaussian",
-            confidence=1 - P_FAIL,
-            random_state=seed,
+            case.n_runs,
+            budget.delta,
+            seed,
         )
 
     part = SEEN.get(name, 0.5)

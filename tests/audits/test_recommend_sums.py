@@ -12,7 +12,6 @@ from tests.audits.recommending import (
     REPLACED,
     VARIANTS,
     State,
-    each_relation,
     hostile,
     one_taste,
     planted,
@@ -21,6 +20,7 @@ from tests.audits.recommending import (
     worst_rows,
 )
 from tests.recommend.doubles import MeansSolver
+from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.audit.bounds import gaussian_epsilon

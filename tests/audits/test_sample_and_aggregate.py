@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -39,14 +37,13 @@ def lower_bound(budget, n_runs, seed, law, noise=1.0, method="gaussian"):
     solver = SampleAndAggregate(shout, n_blocks=1, radius=1.0, law=law)
     plan = solver.plan(Problem(Squared(), RowBounds(), 6, 1), budget)
     plan = replace(plan, multiplier=noise * plan.multiplier)
-    return audit(
+    return bound_of_runs(
         lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients,
         [bounded_rows(X, y, RowBounds()) for X, y in sides(budget.neighbors)],
-        n_runs=n_runs,
-        delta=budget.delta,
-        method=method,
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
+        method,
     )
 
 

@@ -7,12 +7,11 @@ noise it must be refuted.
 from dataclasses import replace
 
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit, worst_case_pair
+from tacit.audit import worst_case_pair
 from tacit.convex import Huber, Logistic
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -27,14 +26,13 @@ ADD = Neighbors.ADD_OR_REMOVE_ONE
 
 def lower_bound(solver, plan, pair, budget, n_runs, seed, method):
     sides = [bounded_rows(X, y, RowBounds()) for X, y in pair]
-    return audit(
+    return bound_of_runs(
         lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients,
         sides,
-        n_runs=n_runs,
-        delta=budget.delta,
-        method=method,
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
+        method,
     )
 
 

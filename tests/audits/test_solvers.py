@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from tests.audits.verdict import assert_refutes_the_control
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit, pushed_pair, worst_case_pair
+from tacit.audit import pushed_pair, worst_case_pair
 from tacit.convex import HuberizedHinge, Logistic
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -59,16 +58,15 @@ class Attack:
         problem = Problem(self.loss, bounds, *X.shape)
         plan = quieter(self.solver.plan(problem, self.budget), noise)
         sides = [bounded_rows(X, y, bounds) for X, y in self.pair]
-        return audit(
+        return bound_of_runs(
             lambda rows, seed: (
                 self.solver.run(plan, rows, as_generator(seed)).coefficients
             ),
             sides,
-            n_runs=n_runs,
-            delta=self.budget.delta,
+            n_runs,
+            self.budget.delta,
+            seed,
             method=self.method,
-            confidence=1 - P_FAIL,
-            random_state=seed,
         )
 
 

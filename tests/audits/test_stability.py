@@ -5,14 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs, event_bound
 from tests.audits.verdict import check as check_parts
 from tests.cases import Cases
 from tests.stat import P_FAIL
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit.audit import audit
 from tacit.audit.bounds import clopper_pearson_lower
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
@@ -151,14 +150,13 @@ def test_a_tested_estimate_keeps_its_claim(seed):
         procedure = ProposeTestRelease(first, lambda X, y: 1e6, 1.0, test_share=0.05)
         plan = procedure.plan(Budget(1.0, 1e-6), 3)
         wrong = replace(plan, multiplier=noise * plan.multiplier)
-        return audit(
+        return bound_of_runs(
             lambda X, seed: procedure.run(wrong, X, None, as_generator(seed)),
             [np.zeros((3, 1)), np.ones((3, 1))],
-            n_runs=4000,
-            delta=1e-6,
+            4000,
+            1e-6,
+            seed,
             method="clopper-pearson",
-            confidence=1 - P_FAIL,
-            random_state=seed,
         )
 
     check_parts("ProposeTestRelease", 1.0, lower, least=0.4)

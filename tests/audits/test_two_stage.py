@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.audits.verdict import assert_refutes_the_control, bound_of_runs, event_bound
 from tests.cases import Cases
-from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import (
-    audit,
     worst_case_pair,
 )
 from tacit.convex import Squared
@@ -97,17 +95,14 @@ def weight_bound(budget, n_runs, seed, noise):
     stages = TwoStage(LargestSum(), AdaSSP(ridge=1e4), 1, share=0.02)
     plan = planned(stages, budget, 2, second=noise)
     pair = worst_case_pair("squared", 5, 1, neighbors=budget.neighbors)
-    return audit(
+    return bound_of_runs(
         lambda rows, seed: stages.run(plan, rows, as_generator(seed)).coefficients.sum(
             keepdims=True
         ),
-        # columns that are alike, so that it does not matter which is selected
         [bounded_rows(np.hstack([X, X]), y, BOUNDS) for X, y in pair],
-        n_runs=n_runs,
-        delta=budget.delta,
-        method="gaussian",
-        confidence=1 - P_FAIL,
-        random_state=seed,
+        n_runs,
+        budget.delta,
+        seed,
     )
 
 

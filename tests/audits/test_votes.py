@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from tests.audits.quiet import Served
 from tests.audits.verdict import assert_refutes_the_control, event_bound
 from tests.cases import Cases
 from tests.stat import P_FAIL
@@ -30,20 +31,6 @@ SHARED_CASES = Cases(
 DELTA = 1e-5
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
-
-
-class Served:
-    """Discrete Laplace draws made in bulk by the true sampler, handed out singly."""
-
-    def __init__(self):
-        self.sample, self.waiting = _stable.draws.discrete_laplace, {}
-
-    def __call__(self, size, rng, scale):
-        assert size == 1
-        waiting = self.waiting.setdefault(scale, [])
-        if not waiting:
-            waiting.extend(self.sample(20_000, rng, scale).tolist())
-        return [waiting.pop()]
 
 
 def claim_of(mechanism, delta=DELTA):

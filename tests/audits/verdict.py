@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from tests.cases import audited
 from tests.stat import P_FAIL
 
+from tacit.audit import audit
 from tacit.audit.bounds import (
     EpsilonBound,
     clopper_pearson_lower,
@@ -22,6 +23,23 @@ from tacit.audit.bounds import (
 )
 
 LOG_FILE = "TACIT_AUDIT_LOG"
+
+
+def bound_of_runs(release, sides, n_runs, delta, seed, method="gaussian", **settings):
+    """Return the bound on epsilon from runs on two sides.
+
+    It is too high with probability at most ``P_FAIL``.
+    """
+    return audit(
+        release,
+        sides,
+        n_runs=n_runs,
+        delta=delta,
+        method=method,
+        confidence=1 - P_FAIL,
+        random_state=seed,
+        **settings,
+    )
 
 
 def event_bound(first, second, n_runs, delta=0.0):

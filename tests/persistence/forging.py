@@ -1,13 +1,24 @@
 """Folders that are forged so that all their digests fit, and how they are refused."""
 
+import io
 import json
+import zipfile
 from hashlib import sha256
 
+import numpy as np
 import pytest
 
 from tacit.persistence import ModelFileError, _json, read
 
-__all__ = ["forge", "put", "refused_in_place_of", "refused_with_less_spent", "rejected"]
+__all__ = [
+    "forge",
+    "npz",
+    "put",
+    "refused_in_place_of",
+    "refused_when_edited",
+    "refused_with_less_spent",
+    "rejected",
+]
 
 # One of them is in every folder
 HEADERS = ("model.json", "student.json", "side.json")
@@ -34,6 +45,17 @@ def forge(folder, change=lambda data: None, **files):
     change(data)
     data["sha256"] = _json.checksum(data)
     path.write_text(json.dumps(data), "utf-8")
+
+
+def npz(compression=zipfile.ZIP_STORED, **members):
+    """Return an archive of arrays, compressed as it should not be or plain."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, array in members.items():
+            inner = io.BytesIO()
+            np.save(inner, array, allow_pickle=True)
+            archive.writestr(f"{name}.npy", inner.getvalue())
+    return buffer.getvalue()
 
 
 def put(*keys, value):
@@ -69,3 +91,10 @@ def refused_with_less_spent(folder):
     data["spent"]["epsilon"] /= 2
     forge(folder, privacy_json=json.dumps(data).encode())
     rejected(folder, r"privacy\.json")
+
+
+def refused_when_edited(folder, name):
+    """Change a fact in a header as an editor would, which leaves its digest."""
+    path = folder / name
+    path.write_bytes(path.read_bytes().replace(b'"b"', b'"c"'))
+    rejected(folder, "changed after")

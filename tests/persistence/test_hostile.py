@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.persistence.forging import forge, put, refused_in_place_of, rejected
+from tests.persistence.forging import forge, npz, put, refused_in_place_of, rejected
 from tests.persistence.subjects import (
     fitted,
     linear_models,
@@ -41,16 +41,6 @@ SUBJECTS = {**linear_models(), **steps(), **stream_models()}
 def folder(tmp_path):
     saved = SavedModel(MODEL, MODEL.privacy_, {"a": 1}, {"b": [2]})
     return write(tmp_path / "model", saved)
-
-
-def npz(compression=zipfile.ZIP_STORED, **members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, array in members.items():
-            inner = io.BytesIO()
-            np.save(inner, array, allow_pickle=True)
-            archive.writestr(f"{name}.npy", inner.getvalue())
-    return buffer.getvalue()
 
 
 GOOD = {"coef": MODEL.coef_, "intercept": MODEL.intercept_}

@@ -31,6 +31,7 @@ from tests.persistence.forging import (
     forge,
     put,
     refused_in_place_of,
+    refused_when_edited,
     refused_with_less_spent,
     rejected,
 )
@@ -304,9 +305,7 @@ def test_a_report_that_its_charges_do_not_bear_out_is_refused(folder):
 
 
 def test_a_description_edited_by_hand_is_refused(folder):
-    path = folder / "student.json"
-    path.write_bytes(path.read_bytes().replace(b'"b"', b'"c"'))
-    rejected(folder, "changed after")
+    refused_when_edited(folder, "student.json")
 
 
 @pytest.mark.parametrize("name", ["default", "constant", "logistic"])

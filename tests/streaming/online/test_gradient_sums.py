@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from tests.stat import assert_detects, assert_follows
 from tests.strategies import each_relation
+from tests.streaming.online.walking import walk
 
 from tacit._random import as_generator
 from tacit._release import recording, replaying
@@ -45,14 +46,6 @@ def stream(loss, n_steps=20, n_rows=7, seed=0):
         else:
             y = np.where(rng.uniform(size=n_rows) < 0.5, -1.0, 1.0)
         yield X, y
-
-
-def walk(learner, steps, seed=0):
-    rng, state, found = as_generator(seed), learner.init(), []
-    for X, y in steps:
-        state = learner.step(state, X, y, rng)
-        found.append(learner.weights(state))
-    return np.array(found)
 
 
 def leader(loss, steps, rate, clip=np.inf, ridge=0.0, project=lambda W: W):

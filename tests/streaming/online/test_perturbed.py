@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from tests.stat import assert_detects, assert_follows
 from tests.strategies import budgets, each_relation, targets
+from tests.streaming.online.walking import walk
 
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
@@ -57,15 +58,6 @@ def sample(loss, n, seed, p=2):
     X = rng.normal(size=(n, p))
     X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True)) * (1 + 1e-12)
     return X, targets(loss, rng.integers(0, 12, n))
-
-
-def run(learner, leaves, seed=0):
-    """Return the weights shown after each step."""
-    rng, state, shown = as_generator(seed), learner.init(), []
-    for X, y in leaves:
-        state = learner.step(state, X, y, rng)
-        shown.append(learner.weights(state))
-    return np.array(shown)
 
 
 def leaves_of(X, y, rows_per_step=1):
@@ -179,7 +171,7 @@ def test_what_is_added_follows_the_planned_law(noise, seed):
     X, y = sample(Logistic(), horizon, seed)
     base = plan.iterates
     exact = base.path(base.init(), 1, X, y, np.arange(1, horizon + 1))[:, 0]
-    added = run(plan, leaves_of(X, y), seed)[:, :, 0] - exact
+    added = walk(plan, leaves_of(X, y), seed)[:, :, 0] - exact
     unit = (added / plan.std()[:, None]).ravel()
     assert_follows(unit, norm.cdf)
     assert_detects(unit, norm(scale=0.75).cdf)
@@ -198,7 +190,7 @@ def test_without_noise_to_speak_of_it_is_the_learner(learner, seed):
     for t, (a, b) in enumerate(leaves_of(X, y), start=1):
         private, W = plan.iterates.advance(private, t, a, b)
         exact.append(W)
-    np.testing.assert_allclose(run(plan, leaves_of(X, y)), exact, atol=1e-5)
+    np.testing.assert_allclose(walk(plan, leaves_of(X, y)), exact, atol=1e-5)
 
 
 class Straight:
@@ -212,7 +204,7 @@ class Straight:
 
 
 def judged(plan, first, second, judge=assert_replays, **more):
-    return judge(lambda leaves: run(plan, leaves), (first,), (second,), **more)
+    return judge(lambda leaves: walk(plan, leaves), (first,), (second,), **more)
 
 
 @each_learner
@@ -269,7 +261,7 @@ def test_shown_weights_are_in_the_set(regularizer, learner, average, seed):
     method = PerturbedIterates(learner, average=average)
     plan = planned(method, regularizer=regularizer, n_features=3)
     X, y = sample(Logistic(), 20, seed, 3)
-    shown = run(plan, leaves_of(X, y))
+    shown = walk(plan, leaves_of(X, y))
     assert shown.shape == (20, 3, 1)
     for W in (plan.weights(plan.init()), *shown):
         assert plan.problem.regularizer.contains(W, 1e-9)
@@ -277,7 +269,7 @@ def test_shown_weights_are_in_the_set(regularizer, learner, average, seed):
 
 def test_without_a_set_weights_stay_where_a_ridge_leaves_them(seed):
     plan = planned(budget=Budget(0.01, 1e-6))
-    shown = run(plan, leaves_of(*sample(Logistic(), 20, seed)))
+    shown = walk(plan, leaves_of(*sample(Logistic(), 20, seed)))
     assert np.linalg.norm(shown, axis=1).max() <= 1 / 0.5 * (1 + 1e-9)
 
 
@@ -287,12 +279,12 @@ def test_averages_have_less_noise_and_the_same_events(seed):
     for average in (False, True):
         method = PerturbedIterates(ImplicitGradient(0.5), average=average)
         plan = replace(planned(method, horizon=400), reach=1e9)
-        spreads[average] = np.abs(run(plan, leaves_of(X, y), seed)[-100:]).mean()
+        spreads[average] = np.abs(walk(plan, leaves_of(X, y), seed)[-100:]).mean()
         assert plan.event.multiplier == calibrate(GaussianNoise, BUDGET)
     assert spreads[True] < spreads[False] / 4
     # weights in proportion to the number of the step
     plain, shown = (
-        run(replace(plan, average=average), leaves_of(X, y), seed)
+        walk(replace(plan, average=average), leaves_of(X, y), seed)
         for average in (False, True)
     )
     positions = np.arange(1, 401)
@@ -316,7 +308,7 @@ def test_several_classes_are_learned(seed):
             horizon=10,
             rows_per_step=30,
         )
-        W = run(plan, leaves_of(X, y, 30))[-1]
+        W = walk(plan, leaves_of(X, y, 30))[-1]
         assert W.shape == (2, 3)
         assert np.mean(np.argmax(X @ W, axis=1) == y) > 0.8
 

@@ -6,6 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from tests.strategies import each_relation
+from tests.streaming.online.walking import walk
 
 from tacit._random import as_generator
 from tacit.convex import (
@@ -47,14 +48,6 @@ def stream(loss=None, seed=0, n_steps=12, n_rows=9):
         elif isinstance(loss, Logistic | HuberizedHinge):
             y = np.where(y > 0, 1.0, -1.0)
         yield X, y
-
-
-def walk(learner, steps, seed=0):
-    rng, state, found = as_generator(seed), learner.init(), []
-    for X, y in steps:
-        state = learner.step(state, X, y, rng)
-        found.append(learner.weights(state))
-    return np.array(found)
 
 
 def ridge_leaders(steps, ridge, weight=lambda t, s: 1.0):
