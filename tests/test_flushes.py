@@ -8,7 +8,7 @@ import pytest
 from tacit._resumable.files import made, placed
 from tacit.cli._labeling import write_labels
 from tacit.cli._streaming import _append
-from tacit.persistence._atomic_folder import placed as placed_folder
+from tacit.persistence._atomic_folder import write_atomically
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_table_of_labels_is_flushed_before_it_takes_its_name(tmp_path, calls):
 def test_a_saved_model_is_flushed_before_its_folder_takes_its_name(tmp_path, calls):
     folder = tmp_path / "model"
     files = {"a": b"weights", "b": b"privacy"}
-    placed_folder(folder, files, overwrite=False, replaceable=lambda _: False)
+    write_atomically(folder, files, overwrite=False, replaceable=lambda _: False)
     first, second, inside, name, outside = calls
     assert [first, second] == [flushes(folder / part) for part in files]
     assert inside[:2] == ("flush", folder.stat().st_ino)
