@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "examples"
 EXAMPLES = sorted(GALLERY.glob("*/plot_*.py"))
 SECTIONS = sorted(path for path in GALLERY.iterdir() if path.is_dir())
-PYTHON = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+# whole files of the recipes are carried out by tests/test_one_file.py
+PYTHON = re.compile(r"^```python\n(?!# (?:src|tests)/)(.*?)^```$", re.S | re.M)
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))

@@ -8,7 +8,8 @@ from tests.persistence.test_hostile import forge, put, rejected
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.linear_model import SparseLinearRegression
 from tacit.mechanisms import NO_ANSWER
-from tacit.persistence import ModelFileError, load_model, restored_parameter, save_model
+from tacit.persistence import ModelFileError, load_model, save_model
+from tacit.persistence._values import restored_parameter
 
 COMMON = {"feature_bounds": 1.0, "y_range": Y_RANGE}
 # with so little noise that both columns surely have a weight

@@ -26,18 +26,17 @@ import tacit.recommend
 from tacit._random import as_generator
 from tacit.persistence import (
     ModelFileError,
-    SavedSide,
     digest,
-    is_model,
-    is_side,
-    is_student,
     load_model,
     read,
     read_side,
     save_model,
     write_side,
 )
+from tacit.persistence._folder import is_model
 from tacit.persistence._side_kinds import KINDS
+from tacit.persistence._sides import SavedSide, is_side
+from tacit.persistence._students import is_student
 from tacit.privacy import Budget, GaussianNoise, Ledger
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._plan import SOLVERS

@@ -42,12 +42,12 @@ from tacit.persistence import (
     ModelFileError,
     SavedModel,
     digest,
-    is_model,
-    is_student,
     read,
     read_student,
     write_student,
 )
+from tacit.persistence._folder import is_model
+from tacit.persistence._students import is_student
 
 GOLDEN = Path(__file__).parent / "golden" / "students"
 RNG = as_generator(0)

@@ -21,7 +21,8 @@ from tacit.fairness import certify_model, group_fairness, private_certificate
 from tacit.fairness._certificate import FairnessCertificate
 from tacit.fairness._models import WeightDistance, weight_distance
 from tacit.fairness._notions import GroupFairness
-from tacit.persistence import SavedModel, SavedSide, digest
+from tacit.persistence import SavedModel, digest
+from tacit.persistence._sides import SavedSide
 from tacit.privacy.ledger import labelled
 from tacit.reports import fairness_html
 from tacit.tables import Schema, batches

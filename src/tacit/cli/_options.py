@@ -289,7 +289,7 @@ def estimator_for(
     import numpy as np  # noqa: PLC0415
     from sklearn.base import is_classifier  # noqa: PLC0415
 
-    from tacit.persistence import restored_parameter  # noqa: PLC0415
+    from tacit.persistence._values import restored_parameter  # noqa: PLC0415
     from tacit.privacy import Budget  # noqa: PLC0415
 
     target = schema.target

@@ -14,7 +14,9 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit.cli._console import Rejected
-from tacit.persistence import is_model, is_side, is_student
+from tacit.persistence._folder import is_model
+from tacit.persistence._sides import is_side
+from tacit.persistence._students import is_student
 
 __all__ = [
     "SUFFIXES",

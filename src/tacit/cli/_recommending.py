@@ -20,8 +20,8 @@ from tacit.cli._output_files import SUFFIXES, check_file, try_writing, write_tab
 from tacit.cli._reporting import side_facts, write_reports
 from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
-from tacit.persistence import SavedSide, digest, read_side, write_side
-from tacit.persistence._sides import can_be_listed
+from tacit.persistence import digest, read_side, write_side
+from tacit.persistence._sides import SavedSide, can_be_listed
 from tacit.privacy import Budget, Neighbors
 from tacit.privacy.ledger import labelled
 from tacit.recommend import MatrixCompletion

@@ -20,7 +20,8 @@ from tacit.cli._console import Rejected, clean
 from tacit.cli._output_files import write_text
 from tacit.evaluation import noise_intervals
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
-from tacit.persistence import ModelFileError, SavedModel, SavedSide, digest
+from tacit.persistence import ModelFileError, SavedModel, digest
+from tacit.persistence._sides import SavedSide
 from tacit.privacy._store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._audits import audits_of

@@ -17,7 +17,9 @@ from tacit._random import is_seeded
 from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Rejected
 from tacit.cli._reporting import charge_facts
-from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
+from tacit.persistence import SavedModel, read, write
+from tacit.persistence._folder import is_model
+from tacit.persistence._values import restored_parameter
 from tacit.privacy.ledger import labelled
 from tacit.streaming import DurableStream, IncrementalERM
 from tacit.tables import GrowingTable, Schema

@@ -10,31 +10,18 @@ student, an ordinary model of scikit-learn, contains ``student.skops`` and
 
 from tacit.persistence._errors import ModelFileError
 from tacit.persistence._files import SavedModel
-from tacit.persistence._folder import (
-    digest,
-    is_model,
-    load_model,
-    read,
-    save_model,
-    write,
-)
-from tacit.persistence._sides import SavedSide, is_side, read_side, write_side
-from tacit.persistence._students import is_student, read_student, write_student
-from tacit.persistence._values import restored_parameter
+from tacit.persistence._folder import digest, load_model, read, save_model, write
+from tacit.persistence._sides import read_side, write_side
+from tacit.persistence._students import read_student, write_student
 
 __all__ = [
     "ModelFileError",
     "SavedModel",
-    "SavedSide",
     "digest",
-    "is_model",
-    "is_side",
-    "is_student",
     "load_model",
     "read",
     "read_side",
     "read_student",
-    "restored_parameter",
     "save_model",
     "write",
     "write_side",

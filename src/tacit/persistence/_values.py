@@ -163,7 +163,7 @@ def restored_parameter(name: str, data: Any) -> Any:
 
     Examples
     --------
-    >>> from tacit.persistence import restored_parameter
+    >>> from tacit.persistence._values import restored_parameter
     >>> restored_parameter("penalty", {"type": "L1", "weight": 2.0})
     L1(weight=2.0)
     """

@@ -236,7 +236,8 @@ def _of_model(
     """Return an unfitted copy of a saved estimator, and the columns to attack."""
     from sklearn.base import clone
 
-    from tacit.persistence import SavedSide, read
+    from tacit.persistence import read
+    from tacit.persistence._sides import SavedSide
 
     context = click.get_current_context()
     given = click.core.ParameterSource.COMMANDLINE
@@ -264,7 +265,7 @@ def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> 
     """Return the estimator of an import path, with these parameters."""
     from importlib import import_module
 
-    from tacit.persistence import restored_parameter
+    from tacit.persistence._values import restored_parameter
 
     module, colon, name = path.partition(":")
     if not (module and colon and name):

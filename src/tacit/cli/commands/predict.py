@@ -55,7 +55,8 @@ def command(
     it was fitted on, not those of DATA.
     """
     from tacit.cli._output_files import SUFFIXES, write_table
-    from tacit.persistence import SavedSide, read
+    from tacit.persistence import read
+    from tacit.persistence._sides import SavedSide
 
     if path.suffix not in SUFFIXES:
         raise Rejected(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
