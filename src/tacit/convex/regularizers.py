@@ -31,7 +31,28 @@ def _shrink(W: Array, by: float) -> Array:
 
 
 @dataclass(frozen=True)
-class L1:
+class _Weighted:
+    """Base of penalties that are a norm times ``weight``."""
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        plain(self)
+        positive(weight=self.weight)
+
+    @property
+    def radius(self) -> float:
+        return inf
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, weight=self.weight * factor)
+
+    def rescaled(self, unit: float) -> Self:
+        return replace(self, weight=self.weight / unit)
+
+
+@dataclass(frozen=True)
+class L1(_Weighted):
     """The sum of absolute weights, times ``weight``.
 
     Parameters
@@ -53,16 +74,6 @@ class L1:
     saved = True
     makes_zeros = True
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        plain(self)
-        positive(weight=self.weight)
-
-    @property
-    def radius(self) -> float:
-        return inf
-
     def value(self, W: Array) -> float:
         return self.weight * float(np.abs(W).sum())
 
@@ -80,12 +91,6 @@ class L1:
     ) -> tuple[NDArray[np.bool_], Array]:
         moves = V.ravel() != 0
         return moves, np.eye(int(np.count_nonzero(moves)))
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, weight=self.weight * factor)
-
-    def rescaled(self, unit: float) -> Self:
-        return replace(self, weight=self.weight / unit)
 
 
 @dataclass(frozen=True)
@@ -256,7 +261,7 @@ class CoordinatePenalty:
 
 
 @dataclass(frozen=True)
-class GroupL1:
+class GroupL1(_Weighted):
     """The sum over features of the norm of their row of weights, times ``weight``.
 
     A row of ``W`` is one feature's weights for all outputs: features come in or
@@ -281,16 +286,6 @@ class GroupL1:
     saved = True
     makes_zeros = True
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        plain(self)
-        positive(weight=self.weight)
-
-    @property
-    def radius(self) -> float:
-        return inf
-
     def value(self, W: Array) -> float:
         return self.weight * float(np.linalg.norm(W, axis=1).sum())
 
@@ -311,12 +306,6 @@ class GroupL1:
         self, U: Array, V: Array, step: float
     ) -> tuple[NDArray[np.bool_], Array]:
         return rows_jacobian(U, V, step * self.weight)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, weight=self.weight * factor)
-
-    def rescaled(self, unit: float) -> Self:
-        return replace(self, weight=self.weight / unit)
 
 
 @dataclass(frozen=True)
