@@ -379,20 +379,8 @@ def coordinate_parts(
 ) -> tuple[Array, Array, Array, Array]:
     """Return the factors and bounds of a separable penalty plus a ridge.
 
-    Parameters
-    ----------
-    regularizer
-        Penalty or set that is a sum over weights.
-    ridge
-        Factor of half the squared weights, added to that of the penalty.
-    size
-        Number of weights.
-
-    Returns
-    -------
-    tuple
-        Factors of absolute weights, factors of half squared weights, least values and
-        largest values, each of shape (size,).
+    They are factors of absolute weights, of half squared weights, to which ``ridge`` is
+    added, least values and largest values, each of shape (size,).
     """
     if isinstance(regularizer, CoordinatePenalty):
         if regularizer.size != size:

@@ -38,14 +38,7 @@ CORRELATED = 0.25
 class LassoStabilityPlan(PlainNumbers):
     """Plan of a lasso and of the test of its stability, fixed without data.
 
-    Parameters
-    ----------
-    facts
-        Public parameters of the lasso and of its test.
-    release
-        Mechanism that releases or withholds the support.
-    n_rows
-        Number of rows that the penalty was planned for.
+    ``n_rows`` is what the penalty was planned for.
     """
 
     facts: LassoFacts

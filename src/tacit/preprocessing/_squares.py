@@ -103,14 +103,9 @@ class SquaresPlan(PlainNumbers):
     def run(self, X: Any, rng: Generator, least_scale: float) -> tuple[Floats, Floats]:
         """Return what to subtract, which is zero, and root mean squares.
 
-        Parameters
-        ----------
-        X
-            As in `sums`; finite, not yet clipped to the ranges.
-        rng
-            Source of the noise.
-        least_scale
-            Smallest root mean square, as a part of the largest absolute value.
+        ``X`` is as in `sums`, finite and not yet clipped to the ranges, and
+        ``least_scale`` the smallest root mean square, as a part of the largest absolute
+        value.
         """
         noisy = self.mechanism(self.sums(X), rng) / self.mechanism.units
         # from here on post-processing

@@ -136,22 +136,11 @@ def output_ratio(distribution: NoiseDistribution) -> float:
 class TiltedPlans(Generic[P]):
     """Plans of one problem, of which each ridge and noise has its own.
 
-    Parameters
-    ----------
-    kind
-        Makes a plan of a tilt, the final noise, and whether the set is the default.
-    tilt
-        Makes a tilt of the fields of `ObjectivePerturbationPlan`.
-    problem, budget, distribution
-        What is planned.
-    sensitivity
-        How far neighbors can move the gradient.
-    default
-        Whether weights are kept in a set that was not given.
-    reject
-        Rejects a ridge that is too small for the budget.
-    ridges
-        Returns the least and the largest ridge worth trying.
+    ``kind`` makes a plan of a tilt, the final noise, and whether the set is the
+    default; ``tilt`` makes a tilt of the fields of `ObjectivePerturbationPlan`.
+    ``sensitivity`` is how far neighbors can move the gradient. ``reject`` rejects a
+    ridge that is too small for the budget, and ``ridges`` returns the least and the
+    largest worth trying.
     """
 
     kind: Callable[[Any, float, bool], P]

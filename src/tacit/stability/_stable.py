@@ -20,7 +20,7 @@ from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._minimizers.noise_distributions import NoiseDistribution
 from tacit.stability._base import check_function, require_some_delta
-from tacit.stability._rows import all_rows, isolated_call
+from tacit.stability._rows import isolated_call
 
 __all__ = [
     "ProposeTestRelease",
@@ -97,7 +97,7 @@ class StableValue:
         self, plan: StableValuePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return the value, or `NoAnswer`."""
-        rows = all_rows(X)
+        rows = np.arange(X.shape[0])
         value = isolated_call(self.function, X, y, rows)
         distance = as_distance(isolated_call(self.distance, X, y, rows))
         return plan.stable(value, distance, rng)
@@ -256,7 +256,7 @@ class ProposeTestRelease:
         self, plan: ProposeTestReleasePlan, X: Any, y: Any, rng: Generator
     ) -> NDArray[np.float64] | NoAnswer:
         """Return the noisy estimate, or `NoAnswer`."""
-        rows = all_rows(X)
+        rows = np.arange(X.shape[0])
         distance = as_distance(isolated_call(self.distance, X, y, rows))
         # [propose:test] noise is drawn only if the test passes
         if isinstance(plan.stable(True, distance, rng), NoAnswer):

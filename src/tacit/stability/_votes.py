@@ -250,16 +250,8 @@ class FeatureVotePlan(PlainNumbers):
 class FeatureVote(PlainNumbers):
     """Columns with most votes of blocks, chosen by the exponential mechanism.
 
-    Parameters
-    ----------
-    function
-        Maps the features and targets of a block to positions of columns.
-    n_select
-        Number of columns to choose.
-    n_blocks
-        Number of blocks; None to plan it.
-    noise
-        ``"grid"`` or ``"float"``.
+    ``function`` maps the features and targets of a block to positions of columns, of
+    which ``n_select`` are chosen. ``n_blocks`` is None to plan it.
 
     Notes
     -----

@@ -212,20 +212,10 @@ def quadratic_tolerance(
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """``w^T A w / 2 - <first, w>`` for a matrix A known by its products.
+    """``w^T A w / 2 - <first, w>`` for a matrix A known by its product ``A w``.
 
-    Parameters
-    ----------
-    product
-        Returns ``A w``.
-    first
-        Linear part, with its sign changed.
-    ridge
-        What no eigenvalue of A is below.
-    steepest
-        An upper bound on all of them.
-    roundoff
-        Bound on the error of a computed gradient, for any w in the set.
+    No eigenvalue of A is below ``ridge`` or above ``steepest``, and ``roundoff`` bounds
+    the error of a computed gradient, for any w in the set.
     """
 
     product: Callable[[Array], Array]
