@@ -112,12 +112,7 @@ def implicit_derivatives(
 
 
 def implicit_step(
-    loss: Loss | str,
-    w: Array,
-    x: Array,
-    y: float,
-    step: float,
-    strength: float = 0.0,
+    loss: Loss | str, w: Array, x: Array, y: float, step: float, strength: float = 0.0
 ) -> Array:
     """Return the end of one implicit step along a row.
 

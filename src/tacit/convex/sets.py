@@ -84,6 +84,7 @@ class Free:
         return W
 
     def prox_coordinate(self, value: float, step: float, j: int) -> float:
+        """Return the proximal map of the one entry ``j`` of ``W.ravel()``."""
         return value
 
     def rescaled(self, unit: float) -> Self:
@@ -220,6 +221,7 @@ class L1Ball(Indicator):
         return self.radius * min(sqrt(2 * log(2 * size)), normal_length(size))
 
     def vertex_scores(self, G: Array) -> Array:
+        """Return ``-<G, V>`` for each vertex V: the largest score is the oracle's."""
         g = self.radius * G.ravel()
         return np.concatenate([-g, g])
 

@@ -39,13 +39,7 @@ from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors
 
-__all__ = [
-    "LABELED",
-    "RANGED",
-    "PlannedSelection",
-    "PrivateSelector",
-    "two_labels",
-]
+__all__ = ["LABELED", "RANGED", "PlannedSelection", "PrivateSelector", "two_labels"]
 
 Mask = NDArray[np.bool_]
 

@@ -62,12 +62,7 @@ def stationary_point(
 
 
 def ridged_derivatives(
-    sums: ExactSums,
-    positions: list[int],
-    start: Array,
-    *,
-    penalty: float,
-    ridge: float,
+    sums: ExactSums, positions: list[int], start: Array, *, penalty: float, ridge: float
 ) -> Array:
     """Return the negative gradient of the squared loss at the solution with a ridge.
 

@@ -19,13 +19,7 @@ from tacit.mechanisms.selection import (
     rank_sensitivity,
 )
 from tacit.preprocessing._columns import Ranges
-from tacit.privacy import (
-    BoundedRange,
-    Budget,
-    Event,
-    Repeated,
-    calibrate,
-)
+from tacit.privacy import BoundedRange, Budget, Event, Repeated, calibrate
 
 __all__ = ["QuantilesPlan", "apart", "plan_quantiles", "rank_scores"]
 

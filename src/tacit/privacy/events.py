@@ -22,14 +22,9 @@ from tacit._validate import (
     positive,
     shown,
 )
-from tacit.privacy.budget import Neighbors
+from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
-from tacit.privacy.losses import (
-    BoundedRangeLoss,
-    LaplaceLoss,
-    Loss,
-    ResponseLoss,
-)
+from tacit.privacy.losses import BoundedRangeLoss, LaplaceLoss, Loss, ResponseLoss
 from tacit.privacy.profiles import ComposedProfile, GaussianProfile, TiltedProfile
 
 __all__ = [
@@ -45,6 +40,7 @@ __all__ = [
     "TiltedMinimum",
     "keep_events",
     "single_loss",
+    "whole_budget",
 ]
 
 LARGEST_RANK = 10**8  # beyond it, the round-off of the chi density shows
@@ -116,8 +112,7 @@ class LaplaceNoise:
         if t <= SMALL:
             return PureDP(t).curve(neighbors)
         moment = np.logaddexp(
-            np.log(a / (2 * a - 1)) + (a - 1) * t,
-            np.log((a - 1) / (2 * a - 1)) - a * t,
+            np.log(a / (2 * a - 1)) + (a - 1) * t, np.log((a - 1) / (2 * a - 1)) - a * t
         )
         # a margin for the discrete distribution on the grid
         renyi = np.maximum(moment, 0.0) / (a - 1) * (1 + 1e-8)
@@ -190,6 +185,13 @@ class ApproxDP:
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         return replace(PureDP(self.epsilon).curve(neighbors), slack=self.delta)
+
+
+def whole_budget(budget: Budget) -> PureDP | ApproxDP:
+    """Return the event of spending a whole budget."""
+    if budget.delta == 0:
+        return PureDP(budget.epsilon)
+    return ApproxDP(budget.epsilon, budget.delta)
 
 
 @dataclass(frozen=True)

@@ -240,11 +240,7 @@ def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
 
 
 def isolated_call(
-    function: Function,
-    X: Any,
-    y: Any,
-    rows: NDArray[np.intp],
-    seed: int | None = None,
+    function: Function, X: Any, y: Any, rows: NDArray[np.intp], seed: int | None = None
 ) -> Any:
     """Return the function's value for these rows, and None where it fails.
 

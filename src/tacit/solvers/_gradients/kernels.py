@@ -9,12 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tacit.convex._implicit_kernels import (
-    HINGE,
-    LOGISTIC,
-    SOFTMAX,
-    softmax_derivatives,
-)
+from tacit.convex._implicit_kernels import HINGE, LOGISTIC, SOFTMAX, softmax_derivatives
 
 __all__ = []
 

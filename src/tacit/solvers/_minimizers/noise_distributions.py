@@ -12,12 +12,7 @@ from tacit.privacy import ApproxDP, Budget, Event, PureDP
 from tacit.privacy.events import TiltedMinimum
 from tacit.solvers._base import Problem, plan_assumptions
 
-__all__ = [
-    "DISTRIBUTIONS",
-    "NoiseDistribution",
-    "PlannedNoise",
-    "choose_distribution",
-]
+__all__ = ["DISTRIBUTIONS", "NoiseDistribution", "PlannedNoise", "choose_distribution"]
 
 DISTRIBUTIONS = ("gaussian", "gamma", "laplace")
 # Probability that some coordinate of the noise exceeds `NoiseDistribution.furthest`
