@@ -167,18 +167,7 @@ class CoordinatePenalty:
     """An elastic net with separate factors and an interval for each weight.
 
     The value is ``sum_j l1_j |w_j| + l2_j / 2 w_j^2`` where every weight lies between
-    ``low_j`` and ``high_j``, and infinite elsewhere.
-
-    Parameters
-    ----------
-    l1
-        Factor of each absolute weight.
-    l2
-        Factor of half of each squared weight.
-    low
-        Least value of each weight, at most 0 and possibly infinite.
-    high
-        Largest value of each weight, at least 0 and possibly infinite.
+    ``low_j <= 0`` and ``high_j >= 0``, which may be infinite, and infinite elsewhere.
 
     Notes
     -----

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import svd
 
-from tacit._validate import at_least, plain, positive
+from tacit._validate import at_least, if_given, plain, positive
 from tacit.convex._protocols import Array
 from tacit.convex.objective import UNIT
 from tacit.convex.rounding import exact_norm, face_jacobian, level_error
@@ -345,8 +345,7 @@ class Box(Indicator):
                 "low must be a finite number below high, "
                 f"got low={self.low!r} and high={self.high!r}."
             )
-        if self.size is not None:
-            at_least(1, size=self.size)
+        if_given(at_least, 1, size=self.size)
 
     @property
     def radius(self) -> float:

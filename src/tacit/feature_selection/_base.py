@@ -116,14 +116,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     ) -> SelectionPlan:
         """Return noise and steps, with ``event`` and ``assumptions``; reads no row.
 
-        Parameters
-        ----------
-        budget
-            What the selection may spend.
-        n_rows
-            Public number of rows, or a guess.
-        n_features
-            Number of columns.
+        ``n_rows`` is the public number of rows, or a guess.
         """
 
     @abstractmethod
@@ -132,18 +125,8 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     ) -> tuple[int, ...] | NoAnswer:
         """Return the indices of the selected columns in order, or `NoAnswer`.
 
-        `fit` checks and charges before.
-
-        Parameters
-        ----------
-        plan
-            From `plan_selection`.
-        X
-            Features within their public ranges; may be overwritten.
-        y
-            Targets, likewise.
-        rng
-            Source of all noise.
+        `fit` checks and charges before. Features are within their public ranges and may
+        be overwritten, targets likewise; ``rng`` is the source of all noise.
         """
 
     def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:

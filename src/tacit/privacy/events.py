@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -37,8 +37,8 @@ __all__ = [
     "LaplaceNoise",
     "PureDP",
     "Repeated",
+    "SeveralEvents",
     "TiltedMinimum",
-    "keep_events",
     "single_loss",
     "whole_budget",
 ]
@@ -276,21 +276,22 @@ class Repeated:
         return self.event.curve(neighbors) * self.count
 
 
-def keep_events(event: Any) -> None:
-    """Store the parts of an event as a tuple: a list could change after the charge."""
-    object.__setattr__(event, "events", tuple(event.events))
-    if not event.events:
-        raise ValueError("events must name at least one event, got none.")
-
-
 @dataclass(frozen=True)
-class Composed:
-    """Composition of several events on the same data."""
+class SeveralEvents:
+    """Base of events that are made of others."""
 
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        keep_events(self)
+        # a list could change after the charge
+        object.__setattr__(self, "events", tuple(self.events))
+        if not self.events:
+            raise ValueError("events must name at least one event, got none.")
+
+
+@dataclass(frozen=True)
+class Composed(SeveralEvents):
+    """Composition of several events on the same data."""
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         first, *others = (event.curve(neighbors) for event in self.events)

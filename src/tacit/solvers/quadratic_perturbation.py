@@ -45,7 +45,7 @@ from tacit.solvers._published import (
     objective_multiplier,
     objective_ridge,
 )
-from tacit.solvers.amp import OUTPUT_RATIO, PURE_OUTPUT_RATIO, CoveredTilt, allowed
+from tacit.solvers.amp import CoveredTilt, allowed, output_ratio
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbationPlan,
     check_choices,
@@ -127,11 +127,6 @@ def within_set(
     return replace(problem, regularizer=L2Ball(radius)), True
 
 
-def output_ratio(distribution: NoiseDistribution) -> float:
-    """Return how many times weaker in privacy the final noise is than the tilt."""
-    return OUTPUT_RATIO if distribution.name == "gaussian" else PURE_OUTPUT_RATIO
-
-
 @dataclass(frozen=True)
 class TiltedPlans(Generic[P]):
     """Plans of one problem, of which each ridge and noise has its own.
@@ -176,7 +171,7 @@ class TiltedPlans(Generic[P]):
                 problem.regularizer.radius,
             )
             return self.kind(
-                tilted, output_ratio(distribution) * multiplier, self.default
+                tilted, output_ratio(distribution.name) * multiplier, self.default
             )
 
         return planned

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, at_least, fraction, one_of, plain, positive
+from tacit._validate import (
+    PlainNumbers,
+    at_least,
+    fraction,
+    if_given,
+    one_of,
+    plain,
+    positive,
+)
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
 from tacit.mechanisms.noise import check_noise, noise_assumptions
@@ -208,8 +216,7 @@ class ProposeTestRelease:
         at_least(1, size=self.size)
         if self.test_share is not None:
             fraction(test_share=self.test_share, closed=False)
-        if self.likely_distance is not None:
-            at_least(1, likely_distance=self.likely_distance)
+        if_given(at_least, 1, likely_distance=self.likely_distance)
         one_of((*TEST_DELTA, None), law=self.law)
         one_of(RULES, rule=self.rule)
         check_noise(self.noise)

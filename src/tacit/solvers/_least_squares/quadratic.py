@@ -35,6 +35,7 @@ __all__ = [
     "minimum_in_box",
     "quadratic_of",
     "quadratic_tolerance",
+    "require_squared",
     "sums_roundoff",
 ]
 
@@ -60,12 +61,17 @@ PLAIN_STEPS = 8
 STEPS_BETWEEN = 32
 
 
-def check_problem(problem: Problem, solver: str) -> None:
-    """Reject all but least squares in L2 with a set whose minimum is certified here."""
+def require_squared(problem: Problem, solver: str, instead: str) -> None:
+    """Reject all losses but that of least squares."""
     if not isinstance(problem.loss, Squared):
         raise PlanError(
-            f"{solver} solves least squares only, got {problem.loss!r}; use AMP."
+            f"{solver} solves least squares only, got {problem.loss!r}; use {instead}."
         )
+
+
+def check_problem(problem: Problem, solver: str) -> None:
+    """Reject all but least squares in L2 with a set whose minimum is certified here."""
+    require_squared(problem, solver, "AMP")
     problem.require_l2_rows(solver)
     if problem.n_features > MOST_WEIGHTS:
         raise PlanError(
