@@ -151,8 +151,10 @@ def shift_sparse(
     indptr: Positions, indices: Positions, data: Floats, j: int, delta: float, t: Floats
 ) -> None:
     """Move the states of the rows in one column."""
-    for a in range(indptr[j], indptr[j + 1]):
-        t[indices[a]] += delta * data[a]
+    # slices, as their indices need no check for negative values
+    rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
+    for a in range(len(rows)):
+        t[rows[a]] += delta * x[a]
 
 
 @njit(cache=True)
@@ -215,7 +217,6 @@ def sum_sparse(
     shape: float,
 ) -> int:
     """Return one coordinate sum."""
-    # slices, as their indices need no check for negative values
     rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
     total = 0
     for a in range(len(rows)):
