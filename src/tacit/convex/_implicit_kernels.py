@@ -85,7 +85,8 @@ def implicit_derivatives(
 
 
 @njit(cache=True, error_model="numpy")
-def _softmax_derivatives(target: int, z: Floats) -> None:
+def softmax_derivatives(target: int, z: Floats) -> None:
+    """Replace the margins of one row by its derivative, in place."""
     top, total = np.max(z), 0.0
     for c in range(len(z)):
         z[c] = np.exp(z[c] - top)
@@ -155,7 +156,7 @@ def run_leaves(
             for c in range(k):
                 z[c] = np.dot(X[i], V[c])
             if kind == SOFTMAX:
-                _softmax_derivatives(int(y[i]), z)
+                softmax_derivatives(int(y[i]), z)
             else:
                 weight = step * np.dot(X[i], X[i]) if implicit else 0.0
                 for c in range(k):

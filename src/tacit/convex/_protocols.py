@@ -5,16 +5,7 @@ from typing import Any, Protocol, Self, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "Certified",
-    "ConvexSet",
-    "Loss",
-    "Polytope",
-    "Regularizer",
-    "Separable",
-    "is_set",
-]
+__all__ = ["Array", "Certified", "ConvexSet", "Loss", "Regularizer", "is_set"]
 
 Array = NDArray[np.float64]
 
@@ -139,24 +130,4 @@ class Certified(Regularizer, Protocol):
 
     def rescaled(self, unit: float) -> Self:
         """Return it for weights divided by ``unit``, itself over the squared unit."""
-        ...
-
-
-class Polytope(Protocol):
-    """A set with few enough vertices to choose among them by noisy max."""
-
-    def vertex_scores(self, G: Array) -> Array:
-        """Return ``-<G, V>`` for each vertex V: the largest score is the oracle's."""
-        ...
-
-    def vertex(self, index: int, shape: tuple[int, int]) -> Array:
-        """Return the vertex with this index in `vertex_scores`."""
-        ...
-
-
-class Separable(Protocol):
-    """A regularizer that is a sum over entries of the weights."""
-
-    def prox_coordinate(self, value: float, step: float, j: int) -> float:
-        """Return the proximal map of the one entry ``j`` of ``W.ravel()``."""
         ...

@@ -34,16 +34,10 @@ REFINEMENTS = 32
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Weights, and a bound on the norm of the exact gradient there.
+    """Weights of shape (p, k), and a bound on the norm of the exact gradient there.
 
-    With a regularizer, of some exact subgradient.
-
-    Parameters
-    ----------
-    W
-        The weights, shape (p, k).
-    gradient_norm
-        Upper bound on the Frobenius norm of the gradient, round-off included.
+    It is a Frobenius norm, round-off included; with a regularizer, that of some exact
+    subgradient.
     """
 
     W: Array

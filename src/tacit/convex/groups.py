@@ -1,20 +1,20 @@
 """The group ball, for weights with few groups of features."""
 
 from dataclasses import dataclass
-from math import inf, isfinite, log, sqrt
+from math import isfinite, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain, positive
 from tacit.convex._protocols import Array
-from tacit.convex.sets import normal_length, onto_simplex
+from tacit.convex.sets import Indicator, normal_length, onto_simplex
 
 __all__ = ["GroupBall"]
 
 
 @dataclass(frozen=True)
-class GroupBall:
+class GroupBall(Indicator):
     """Weights whose groups of features have norms that sum to at most ``radius``.
 
     Parameters
@@ -54,9 +54,6 @@ class GroupBall:
         for group in self.groups:
             at_least(0, groups=group)
         object.__setattr__(self, "groups", tuple(map(int, self.groups)))
-
-    def value(self, W: Array) -> float:
-        return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
         positions = self._positions(len(W))

@@ -112,12 +112,7 @@ def implicit_derivatives(
 
 
 def implicit_step(
-    loss: Loss | str,
-    w: Array,
-    x: Array,
-    y: float,
-    step: float,
-    strength: float = 0.0,
+    loss: Loss | str, w: Array, x: Array, y: float, step: float, strength: float = 0.0
 ) -> Array:
     """Return the end of one implicit step along a row.
 
@@ -180,18 +175,8 @@ def derivative_error(
 ) -> float:
     """Return a bound on the error of a row's derivatives, as computed in float64.
 
-    Parameters
-    ----------
-    n_features, n_outputs
-        Shape of the weights.
-    x_norm, w_norm
-        Bounds on the norms of row and weights.
-    largest_target
-        Largest absolute target.
-    derivative
-        Largest norm of a row's derivatives.
-    curvature
-        Largest curvature of the loss.
+    All arguments but the shape of the weights are bounds: on the norms of row, weights
+    and derivatives, on absolute targets and on the curvature of the loss.
 
     Notes
     -----

@@ -9,14 +9,7 @@ from numpy.typing import NDArray
 
 from tacit.convex._protocols import Array, Certified
 from tacit.convex.certificate import Certificate, Minimum, NotCertified
-from tacit.convex.composite import (
-    Composite,
-    Step,
-    Verdict,
-    accelerate,
-    descend,
-    power,
-)
+from tacit.convex.composite import Composite, Step, Verdict, accelerate, descend, power
 from tacit.convex.objective import chunks
 from tacit.convex.regularizers import makes_zeros
 from tacit.data.rows import BlockFunction, Rows
@@ -120,11 +113,7 @@ def search_composite(
 
 
 def _on_support(
-    problem: Composite,
-    size: float,
-    verdict: Verdict,
-    tolerance: float,
-    most_dense: int,
+    problem: Composite, size: float, verdict: Verdict, tolerance: float, most_dense: int
 ) -> Verdict:
     """Minimize over the features that are not zero, adding those that should not be.
 

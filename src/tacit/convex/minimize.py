@@ -1,7 +1,8 @@
 """A minimizer with a certificate that holds in floating-point arithmetic."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from math import inf, sqrt
 
 import numpy as np
@@ -106,7 +107,7 @@ def minimize(
         if penalty is not None:
             return search_composite(certify, penalty, W, tolerance, DENSE_SIZE // 2)
         W = _lbfgs(objective, rows, W, tolerance)
-        newton = _ConjugateGradients(objective, rows, tolerance)
+        newton = partial(_conjugate_gradients, objective, rows, tolerance)
         return _descend(certify, W, tolerance, newton, chords=0)
     stride = min(WARM_STRIDE, rows.n_rows // (WARM_ROWS * p * k))
     if start is None and stride >= 4:
@@ -115,7 +116,9 @@ def minimize(
     chords = min(8, max(1, p * k // 16))
     if penalty is not None:
         return newton_composite(certify, penalty, W, tolerance, chords)
-    return _descend(certify, W, tolerance, _Cholesky(objective, rows), chords)
+    return _descend(
+        certify, W, tolerance, partial(_factorized, objective, rows), chords
+    )
 
 
 def _descend(
@@ -164,72 +167,43 @@ def _descend(
     raise NotCertified(nearest)
 
 
-@dataclass(frozen=True, eq=False)
-class _Cholesky:
-    """Solves with the dense Hessian at a point."""
+def _factorized(objective: Objective, rows: Rows, W: Array) -> Solve:
+    """Return what solves with the dense Hessian at a point."""
+    H = objective.hessian(rows, W)
+    # rounding may cost a nearly singular Hessian its sign; any shift that mends it
+    # still gives a direction of descent
+    shift = 0.0
+    while True:
+        try:
+            factor = cho_factor(H, lower=True, check_finite=False)
+            break
+        except LinAlgError:
+            grown = max(10 * shift, float(np.finfo(float).eps * np.trace(H)))
+            H.flat[:: H.shape[0] + 1] += grown - shift
+            shift = grown
 
-    objective: Objective
-    rows: Rows
-
-    def __call__(self, W: Array) -> Solve:
-        H = self.objective.hessian(self.rows, W)
-        size = H.shape[0]
-        # rounding may cost a nearly singular Hessian its sign; any shift that mends it
-        # still gives a direction of descent
-        shift = 0.0
-        while True:
-            try:
-                factor = cho_factor(H, lower=True, check_finite=False)
-            except LinAlgError:
-                grown = max(10 * shift, float(np.finfo(float).eps * np.trace(H)))
-                H.flat[:: size + 1] += grown - shift
-                shift = grown
-            else:
-                return _Solved(factor)
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """The inverse of a factorized Hessian."""
-
-    factor: tuple[Array, bool]
-
-    def __call__(self, G: Array) -> Array:
-        solution: Array = cho_solve(self.factor, G.ravel(), check_finite=False)
+    def solve(G: Array) -> Array:
+        solution: Array = cho_solve(factor, G.ravel(), check_finite=False)
         return solution.reshape(G.shape)
 
-
-@dataclass(frozen=True, eq=False)
-class _ConjugateGradients:
-    """Solves with the Hessian at a point, as far as the step needs, by products."""
-
-    objective: Objective
-    rows: Rows
-    tolerance: float
-
-    def __call__(self, W: Array) -> Solve:
-        return _CGSolve(self.objective, self.rows, W, self.tolerance)
+    return solve
 
 
-@dataclass(frozen=True, eq=False)
-class _CGSolve:
-    """Approximate inverse of the Hessian at ``W``; positive, so steps descend."""
+def _conjugate_gradients(
+    objective: Objective, rows: Rows, tolerance: float, W: Array
+) -> Solve:
+    """Return an approximate solver, exact as far as the step needs; steps descend."""
 
-    objective: Objective
-    rows: Rows
-    W: Array
-    tolerance: float
-
-    def __call__(self, G: Array) -> Array:
+    def solve(G: Array) -> Array:
         D = np.zeros_like(G)
         R = G.copy()
         P = R.copy()
         square = float(np.vdot(R, R))
         norm = sqrt(square)
         # exact enough to end the search in this step, if the Hessian stays the same
-        goal = norm * min(0.1, max(1e-8, 0.1 * self.tolerance / norm))
+        goal = norm * min(0.1, max(1e-8, 0.1 * tolerance / norm))
         for _ in range(CG_STEPS):
-            HP = self.objective.hessian_product(self.rows, self.W, P)
+            HP = objective.hessian_product(rows, W, P)
             alpha = square / float(np.vdot(P, HP))
             D += alpha * P
             R -= alpha * HP
@@ -238,6 +212,8 @@ class _CGSolve:
                 break
             P = R + (square / previous) * P
         return D
+
+    return solve
 
 
 def _lbfgs(objective: Objective, rows: Rows, W: Array, tolerance: float) -> Array:
@@ -278,6 +254,8 @@ def _warm_start(
         if penalty is not None:
             light = penalty.scaled(1 / stride)
             return newton_composite(thin, light, W, enough, chords=1).W
-        return _descend(thin, W, enough, _Cholesky(objective, rows), chords=1).W
+        return _descend(
+            thin, W, enough, partial(_factorized, objective, rows), chords=1
+        ).W
     except NotCertified:  # only a start: zero serves as well
         return W

@@ -298,30 +298,16 @@ def gradient_roundoff(
     """Return a bound on the Frobenius norm of the error of a computed gradient.
 
     The gradient is ``sum_i x_i s(x_i W)^T + ridge W + tilt``, in float64. No argument
-    depends on a row, once W is given, but for `products` where it is not left out.
+    depends on a row, once W of this shape (p, k) is given, but for ``products`` where
+    it is not left out. The others bound L2 norms of rows and of their derivatives and
+    the curvature of the loss, or are Frobenius norms of W and the tilt.
 
     Parameters
     ----------
-    n_rows
-        Number of rows.
-    shape
-        Shape (p, k) of the weights.
     additions
         Number of additions that a row's term goes through in the sum, on average over
         rows; at most ``n_rows``. For sums over blocks of m rows done in chunks of c it
         is ``c + m / c + n_rows / m``.
-    x_norm
-        Bound on the L2 norm of a row.
-    derivative
-        Bound on the L2 norm of a row's derivative.
-    curvature
-        Bound on the curvature of the loss.
-    w_norm
-        Frobenius norm of W.
-    ridge
-        Ridge penalty.
-    tilt_norm
-        Frobenius norm of the tilt.
     products
         Number of products in a row's margins, on average over rows; None for p. Less
         for sparse rows.

@@ -31,7 +31,28 @@ def _shrink(W: Array, by: float) -> Array:
 
 
 @dataclass(frozen=True)
-class L1:
+class _Weighted:
+    """Base of penalties that are a norm times ``weight``."""
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        plain(self)
+        positive(weight=self.weight)
+
+    @property
+    def radius(self) -> float:
+        return inf
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, weight=self.weight * factor)
+
+    def rescaled(self, unit: float) -> Self:
+        return replace(self, weight=self.weight / unit)
+
+
+@dataclass(frozen=True)
+class L1(_Weighted):
     """The sum of absolute weights, times ``weight``.
 
     Parameters
@@ -53,16 +74,6 @@ class L1:
     saved = True
     makes_zeros = True
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        plain(self)
-        positive(weight=self.weight)
-
-    @property
-    def radius(self) -> float:
-        return inf
-
     def value(self, W: Array) -> float:
         return self.weight * float(np.abs(W).sum())
 
@@ -80,12 +91,6 @@ class L1:
     ) -> tuple[NDArray[np.bool_], Array]:
         moves = V.ravel() != 0
         return moves, np.eye(int(np.count_nonzero(moves)))
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, weight=self.weight * factor)
-
-    def rescaled(self, unit: float) -> Self:
-        return replace(self, weight=self.weight / unit)
 
 
 @dataclass(frozen=True)
@@ -162,18 +167,7 @@ class CoordinatePenalty:
     """An elastic net with separate factors and an interval for each weight.
 
     The value is ``sum_j l1_j |w_j| + l2_j / 2 w_j^2`` where every weight lies between
-    ``low_j`` and ``high_j``, and infinite elsewhere.
-
-    Parameters
-    ----------
-    l1
-        Factor of each absolute weight.
-    l2
-        Factor of half of each squared weight.
-    low
-        Least value of each weight, at most 0 and possibly infinite.
-    high
-        Largest value of each weight, at least 0 and possibly infinite.
+    ``low_j <= 0`` and ``high_j >= 0``, which may be infinite, and infinite elsewhere.
 
     Notes
     -----
@@ -256,7 +250,7 @@ class CoordinatePenalty:
 
 
 @dataclass(frozen=True)
-class GroupL1:
+class GroupL1(_Weighted):
     """The sum over features of the norm of their row of weights, times ``weight``.
 
     A row of ``W`` is one feature's weights for all outputs: features come in or
@@ -281,16 +275,6 @@ class GroupL1:
     saved = True
     makes_zeros = True
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        plain(self)
-        positive(weight=self.weight)
-
-    @property
-    def radius(self) -> float:
-        return inf
-
     def value(self, W: Array) -> float:
         return self.weight * float(np.linalg.norm(W, axis=1).sum())
 
@@ -311,12 +295,6 @@ class GroupL1:
         self, U: Array, V: Array, step: float
     ) -> tuple[NDArray[np.bool_], Array]:
         return rows_jacobian(U, V, step * self.weight)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, weight=self.weight * factor)
-
-    def rescaled(self, unit: float) -> Self:
-        return replace(self, weight=self.weight / unit)
 
 
 @dataclass(frozen=True)
@@ -390,20 +368,8 @@ def coordinate_parts(
 ) -> tuple[Array, Array, Array, Array]:
     """Return the factors and bounds of a separable penalty plus a ridge.
 
-    Parameters
-    ----------
-    regularizer
-        Penalty or set that is a sum over weights.
-    ridge
-        Factor of half the squared weights, added to that of the penalty.
-    size
-        Number of weights.
-
-    Returns
-    -------
-    tuple
-        Factors of absolute weights, factors of half squared weights, least values and
-        largest values, each of shape (size,).
+    They are factors of absolute weights, of half squared weights, to which ``ridge`` is
+    added, least values and largest values, each of shape (size,).
     """
     if isinstance(regularizer, CoordinatePenalty):
         if regularizer.size != size:

@@ -5,6 +5,7 @@ it is also the parameter, as the L2, the L1 and the nuclear ball of radius r all
 exactly that norm.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import fsum, inf, isfinite, log, pi, sqrt
 from typing import Self
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import svd
 
-from tacit._validate import at_least, plain, positive
+from tacit._validate import at_least, if_given, plain, positive
 from tacit.convex._protocols import Array
 from tacit.convex.objective import UNIT
 from tacit.convex.rounding import exact_norm, face_jacobian, level_error
@@ -21,6 +22,7 @@ from tacit.convex.rounding import exact_norm, face_jacobian, level_error
 __all__ = [
     "Box",
     "Free",
+    "Indicator",
     "L1Ball",
     "L2Ball",
     "NuclearBall",
@@ -82,14 +84,28 @@ class Free:
         return W
 
     def prox_coordinate(self, value: float, step: float, j: int) -> float:
+        """Return the proximal map of the one entry ``j`` of ``W.ravel()``."""
         return value
 
     def rescaled(self, unit: float) -> Self:
         return self
 
 
+class Indicator(ABC):
+    """Base of sets: zero on the members and infinite elsewhere."""
+
+    @abstractmethod
+    def contains(self, W: Array, tol: float = 1e-9) -> bool: ...
+
+    def value(self, W: Array) -> float:
+        return 0.0 if self.contains(W) else inf
+
+    def scaled(self, factor: float) -> Self:
+        return self
+
+
 @dataclass(frozen=True)
-class L2Ball:
+class L2Ball(Indicator):
     """Weights of Frobenius norm at most ``radius``.
 
     Parameters
@@ -114,9 +130,6 @@ class L2Ball:
     def __post_init__(self) -> None:
         plain(self)
         positive(radius=self.radius)
-
-    def value(self, W: Array) -> float:
-        return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
         norm = _norm(W)
@@ -154,15 +167,12 @@ class L2Ball:
         flat = np.eye(u.size) - np.outer(unit, unit)
         return everywhere, flat * (self.radius / norm)
 
-    def scaled(self, factor: float) -> Self:
-        return self
-
     def rescaled(self, unit: float) -> Self:
         return replace(self, radius=self.radius / unit)
 
 
 @dataclass(frozen=True)
-class L1Ball:
+class L1Ball(Indicator):
     """Weights whose absolute values sum to at most ``radius``.
 
     Parameters
@@ -190,9 +200,6 @@ class L1Ball:
         plain(self)
         positive(radius=self.radius)
 
-    def value(self, W: Array) -> float:
-        return 0.0 if self.contains(W) else inf
-
     def prox(self, W: Array, step: float) -> Array:
         size = np.abs(W)
         if size.sum() <= self.radius:
@@ -214,6 +221,7 @@ class L1Ball:
         return self.radius * min(sqrt(2 * log(2 * size)), normal_length(size))
 
     def vertex_scores(self, G: Array) -> Array:
+        """Return ``-<G, V>`` for each vertex V: the largest score is the oracle's."""
         g = self.radius * G.ravel()
         return np.concatenate([-g, g])
 
@@ -236,15 +244,12 @@ class L1Ball:
             return np.ones(U.size, dtype=np.bool_), np.eye(U.size)
         return face_jacobian(V.ravel())
 
-    def scaled(self, factor: float) -> Self:
-        return self
-
     def rescaled(self, unit: float) -> Self:
         return replace(self, radius=self.radius / unit)
 
 
 @dataclass(frozen=True)
-class Simplex:
+class Simplex(Indicator):
     """Non-negative weights that sum to one, all entries together.
 
     Notes
@@ -263,9 +268,6 @@ class Simplex:
     @property
     def radius(self) -> float:
         return 1.0
-
-    def value(self, W: Array) -> float:
-        return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
         return onto_simplex(W.ravel(), 1.0).reshape(W.shape)
@@ -299,9 +301,6 @@ class Simplex:
     ) -> tuple[NDArray[np.bool_], Array]:
         return face_jacobian(V.ravel())
 
-    def scaled(self, factor: float) -> Self:
-        return self
-
     def rescaled(self, unit: float) -> Self:
         raise ValueError(
             "penalty=Simplex() has no unit of the targets; use SimplexRegressor."
@@ -309,7 +308,7 @@ class Simplex:
 
 
 @dataclass(frozen=True)
-class Box:
+class Box(Indicator):
     """Weights that all lie between ``low`` and ``high``.
 
     Parameters
@@ -346,17 +345,13 @@ class Box:
                 "low must be a finite number below high, "
                 f"got low={self.low!r} and high={self.high!r}."
             )
-        if self.size is not None:
-            at_least(1, size=self.size)
+        if_given(at_least, 1, size=self.size)
 
     @property
     def radius(self) -> float:
         if self.size is None:
             return inf
         return sqrt(self.size) * max(abs(self.low), abs(self.high))
-
-    def value(self, W: Array) -> float:
-        return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
         return np.clip(W, self.low, self.high)
@@ -387,15 +382,12 @@ class Box:
         inside = (u > self.low) & (u < self.high)
         return inside, np.eye(int(np.count_nonzero(inside)))
 
-    def scaled(self, factor: float) -> Self:
-        return self
-
     def rescaled(self, unit: float) -> Self:
         return replace(self, low=self.low / unit, high=self.high / unit)
 
 
 @dataclass(frozen=True)
-class NuclearBall:
+class NuclearBall(Indicator):
     """Weights whose singular values sum to at most ``radius``.
 
     Parameters
@@ -421,9 +413,6 @@ class NuclearBall:
     def __post_init__(self) -> None:
         plain(self)
         positive(radius=self.radius)
-
-    def value(self, W: Array) -> float:
-        return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
         U, s, Vt = svd(W, full_matrices=False)

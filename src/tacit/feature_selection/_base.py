@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Protocol, Self, TypeGuard
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -39,13 +39,7 @@ from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors
 
-__all__ = [
-    "LABELED",
-    "RANGED",
-    "PlannedSelection",
-    "PrivateSelector",
-    "two_labels",
-]
+__all__ = ["LABELED", "RANGED", "PlannedSelection", "PrivateSelector", "two_labels"]
 
 Mask = NDArray[np.bool_]
 
@@ -122,14 +116,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     ) -> SelectionPlan:
         """Return noise and steps, with ``event`` and ``assumptions``; reads no row.
 
-        Parameters
-        ----------
-        budget
-            What the selection may spend.
-        n_rows
-            Public number of rows, or a guess.
-        n_features
-            Number of columns.
+        ``n_rows`` is the public number of rows, or a guess.
         """
 
     @abstractmethod
@@ -138,18 +125,8 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     ) -> tuple[int, ...] | NoAnswer:
         """Return the indices of the selected columns in order, or `NoAnswer`.
 
-        `fit` checks and charges before.
-
-        Parameters
-        ----------
-        plan
-            From `plan_selection`.
-        X
-            Features within their public ranges; may be overwritten.
-        y
-            Targets, likewise.
-        rng
-            Source of all noise.
+        `fit` checks and charges before. Features are within their public ranges and may
+        be overwritten, targets likewise; ``rng`` is the source of all noise.
         """
 
     def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:
@@ -177,7 +154,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             accept_sparse=self.takes_sparse,
         )
         y = checked_targets(y, n_rows, labels=self.classes is not None)
-        planned = self._planned(n_rows, n_features, sparse=not _is_dense(X))
+        planned = self._planned(n_rows, n_features, sparse=hasattr(X, "tocsr"))
         y = self._prepared_targets(y, planned.features)
         fallback = self._fallback_mask(n_features)
         rng = noise_generator(self.random_state)
@@ -307,24 +284,24 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         if fallback is None:
             return None
         mask = np.zeros(n_features, dtype=bool)
-        if isinstance(fallback, str):
-            if fallback != "all":
-                raise ValueError(
-                    f"fallback must be None, 'all' or a list of columns, got "
-                    f"{fallback!r}."
-                )
+        text = isinstance(fallback, str)
+        if text and fallback == "all":
             mask[:] = True
             return mask
-        names = list(getattr(self, "feature_names_in_", ()))
-        if not np.iterable(fallback):
+        if text or not np.iterable(fallback):
+            given = repr(fallback) if text else type(fallback).__name__
             raise ValueError(
-                "fallback must be None, 'all' or a list of columns, got "
-                f"{type(fallback).__name__}."
+                f"fallback must be None, 'all' or a list of columns, got {given}."
             )
+        names = list(getattr(self, "feature_names_in_", ()))
         for column in fallback:
             if isinstance(column, str) and column in names:
                 mask[names.index(column)] = True
-            elif _is_position(column) and 0 <= column < n_features:
+            elif (
+                isinstance(column, Integral)
+                and not isinstance(column, bool)
+                and 0 <= column < n_features
+            ):
                 mask[column] = True
             else:
                 raise ValueError(
@@ -357,14 +334,6 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = self.takes_sparse
         return tags
-
-
-def _is_dense(X: Any) -> bool:
-    return not hasattr(X, "tocsr")
-
-
-def _is_position(column: Any) -> TypeGuard[int]:
-    return isinstance(column, Integral) and not isinstance(column, bool)
 
 
 def two_labels(classes: Any) -> tuple[Any, ...]:

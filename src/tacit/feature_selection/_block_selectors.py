@@ -26,13 +26,9 @@ __all__ = ["BlockSelection", "HuberLassoSupport", "first_columns"]
 class BlockSelection:
     """A selector of any kind, as a function of the rows of one block.
 
-    Parameters
-    ----------
-    selector
-        A selector of scikit-learn, cloned for each block; a function of features and
-        targets that returns indices of columns or a mask; or None for `first_columns`.
-    n_select
-        Number of columns for `first_columns`.
+    ``selector`` is one of scikit-learn, cloned for each block; a function of features
+    and targets that returns indices of columns or a mask; or None for `first_columns`,
+    of which there are ``n_select`` then.
     """
 
     selector: Any

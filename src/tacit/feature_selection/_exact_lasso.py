@@ -62,27 +62,13 @@ def stationary_point(
 
 
 def ridged_derivatives(
-    sums: ExactSums,
-    positions: list[int],
-    start: Array,
-    *,
-    penalty: float,
-    ridge: float,
+    sums: ExactSums, positions: list[int], start: Array, *, penalty: float, ridge: float
 ) -> Array:
     """Return the negative gradient of the squared loss at the solution with a ridge.
 
-    Parameters
-    ----------
-    sums
-        Sums of products.
-    positions
-        Columns of the first working set; those without a penalty come first.
-    start
-        Their initial weights.
-    penalty
-        Weight of the absolute values, against half the sum of squared residuals.
-    ridge
-        Upper bound on the weight of half the squared weights.
+    ``positions`` are the first working set, columns without a penalty first, and
+    ``start`` their weights. ``ridge`` is an upper bound on that of half the squared
+    weights.
     """
     weight, trace = Fraction(penalty), Fraction(2) ** floor(log2(ridge))
     scale = max(weight.denominator, trace.denominator) * int(UNIT)
@@ -174,23 +160,11 @@ WIDE_EPSILON = float(np.finfo(np.longdouble).eps)
 class ExactLasso:
     """Candidate for the lasso solution, with given columns and signs. Private.
 
-    It is the lasso if the weights have these signs, and the gradient in all other
-    columns is below the penalty; callers check both.
-
-    Parameters
-    ----------
-    positions
-        Columns with weights, in order; the column of ones last, where there is one.
-    signs
-        Required sign of each weight; zero for the column of ones.
-    w
-        Weights.
-    gram
-        Sums of products of those columns with each other.
-    cross
-        Sums of products of all other columns with those.
-    left
-        Negative gradient of the squared loss in all other columns.
+    It is the lasso if the weights ``w`` have these signs, and the gradient in all other
+    columns is below the penalty; callers check both. ``positions`` are the columns with
+    weights, the column of ones last, whose sign is zero. ``gram`` has the products of
+    those columns with each other, ``cross`` those of all others with them, and ``left``
+    the negative gradient of the squared loss in all others.
     """
 
     positions: list[int]
@@ -225,16 +199,9 @@ def exact_lasso(
 ) -> ExactLasso | None:
     """Return the lasso wherever it is stable, and otherwise any candidate or None.
 
-    Parameters
-    ----------
-    sums
-        Sums of products.
-    penalty
-        Weight of the absolute values, against half the sum of squared residuals.
-    most, margin, bound
-        The lasso is stable if it has at most so many columns, the gradient in all
-        others is below the penalty by such a margin, and the sum of absolute weights,
-        with that of the column of ones, is within the bound.
+    It is stable if it has at most ``most`` columns, the gradient in all others is below
+    the penalty by ``margin``, and the sum of absolute weights, with that of the column
+    of ones, is within ``bound``. The penalty is against half the squared residuals.
 
     Notes
     -----

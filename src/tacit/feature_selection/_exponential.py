@@ -35,22 +35,10 @@ MOST_SELECT = 6
 
 @dataclass(frozen=True)
 class ExponentialPlan(PlainNumbers):
-    """Plan of the scores and of the draw, fixed without data.
+    """Plan of the scores and of the draw of ``n_select`` columns, fixed without data.
 
-    Parameters
-    ----------
-    n_features, n_select
-        Number of columns, and number of those drawn.
-    coef_bound
-        Bound on the sum of absolute weights.
-    intercept
-        Whether a constant is added to every set.
-    epsilon
-        Privacy of the draw.
-    neighbors
-        Relation between data sets.
-    noise
-        ``"grid"`` or ``"float"``.
+    ``coef_bound`` bounds the sum of absolute weights, and ``intercept`` says whether a
+    constant is added to every set.
     """
 
     n_features: int

@@ -10,7 +10,14 @@ from typing import Any
 from numpy.random import Generator
 
 from tacit._random import RandomSource
-from tacit._validate import PlainNumbers, at_most, one_of, positive, true_or_false
+from tacit._validate import (
+    PlainNumbers,
+    at_most,
+    if_given,
+    one_of,
+    positive,
+    true_or_false,
+)
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._lasso_distance import (
@@ -38,14 +45,7 @@ CORRELATED = 0.25
 class LassoStabilityPlan(PlainNumbers):
     """Plan of a lasso and of the test of its stability, fixed without data.
 
-    Parameters
-    ----------
-    facts
-        Public parameters of the lasso and of its test.
-    release
-        Mechanism that releases or withholds the support.
-    n_rows
-        Number of rows that the penalty was planned for.
+    ``n_rows`` is what the penalty was planned for.
     """
 
     facts: LassoFacts
@@ -242,8 +242,7 @@ class LassoStabilitySelector(PrivateSelector):
             incoherence=self.incoherence,
             curvature=self.curvature,
         )
-        if self.penalty is not None:
-            positive(penalty=self.penalty)
+        if_given(positive, penalty=self.penalty)
         at_most(1, curvature=self.curvature)
         true_or_false(fit_intercept=self.fit_intercept)
 

@@ -44,14 +44,7 @@ class LassoFacts(Protocol):
 def lasso_distance(X: Any, y: Array, facts: LassoFacts) -> tuple[Support, float]:
     """Return the support of a lasso and its distance to instability.
 
-    Parameters
-    ----------
-    X
-        Features from -1 to 1.
-    y
-        Targets from -1 to 1.
-    facts
-        Public parameters and the kind of test.
+    Features and targets are from -1 to 1.
     """
     with np.errstate(all="ignore"):  # a warning would leak
         return facts.distance(X, y)
@@ -67,21 +60,10 @@ def safe_distance(changes: float) -> float:
 class SquaredFacts:
     """Lasso and its test of stability, by exact bounds on the change of the solution.
 
-    Parameters
-    ----------
-    n_select
-        Maximum number of columns of a support.
-    penalty
-        Weight of the absolute values, against half the sum of squared residuals.
-    coef_bound
-        Bound on the sum of absolute weights, intercept included.
-    incoherence
-        Bound on the sum of absolute weights in the regression of any other column on
-        the support and the constant.
-    rows_changed
-        Rows in which neighbors differ: 1, or 2 where one is replaced.
-    intercept
-        Whether there is a constant column without penalty.
+    A support has at most ``n_select`` columns. The penalty is against half the squared
+    residuals, and ``coef_bound`` bounds the sum of absolute weights, intercept
+    included. ``incoherence`` bounds that of the regression of any other column on the
+    support and the constant, which ``intercept`` says there is, without penalty.
 
     Notes
     -----
@@ -161,20 +143,10 @@ class SquaredFacts:
     ) -> float:
         """Return how many rows to change before a column of the support may leave it.
 
-        Parameters
-        ----------
-        n_positions
-            Columns of the support, and the constant where there is one.
-        n_support
-            Columns of the support.
-        least
-            Least eigenvalue of their Gram matrix.
-        coherence
-            Largest sum of absolute weights in a regression of another column on them.
-        norm
-            Sum of absolute weights.
-        smallest
-            Smallest absolute weight.
+        ``n_positions`` counts the constant with the ``n_support`` columns. ``least`` is
+        the least eigenvalue of their Gram matrix, ``coherence`` the largest sum of
+        absolute weights in a regression of another column on them; ``norm`` is the sum
+        of absolute weights of the lasso and ``smallest`` the least of them.
         """
         h, bound, limit, g = (
             self.rows_changed,
@@ -201,17 +173,10 @@ class SquaredFacts:
 class PaperFacts:
     """Lasso and its test of stability as published, with both corrections.
 
-    Parameters
-    ----------
-    n_select
-        Maximum number of columns of a support.
-    penalty
-        As in `SquaredFacts`.
-    curvature
-        Least eigenvalue of the Gram matrix of the support that is required, as a
-        fraction of the number of rows; twice the constant of the publication.
-    rows_changed, intercept
-        As in `SquaredFacts`; the constant counts as one more column of the support.
+    ``curvature`` is the least eigenvalue of the Gram matrix of the support that is
+    required, as a fraction of the number of rows: twice the constant of the
+    publication. The constant counts as one more column of the support. The rest is as
+    in `SquaredFacts`.
 
     Notes
     -----

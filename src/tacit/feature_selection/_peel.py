@@ -71,28 +71,12 @@ FRACTIONS = BudgetFractions()
 class PeelPlan(PlainNumbers):
     """Plan of peeling: the noise of every release, fixed without data.
 
-    Parameters
-    ----------
-    n_select
-        Number of columns to choose.
-    neighbors
-        Relation between data sets.
-    pure
-        Whether noise is Laplace and the guarantee pure.
-    center_multiplier
-        Noise multiplier of the sums of targets and their squares.
-    choice_epsilon
-        Privacy of one choice of a column.
-    quantile_epsilon
-        Privacy of one quantile of the targets; None where they are labels.
-    spread_multiplier
-        Noise multiplier of the sums of features and their squares; None where these
-        would be mostly noise and are not released.
-    fit_multiplier
-        Noise multiplier of each row of the normal equations of chosen columns; None
-        where columns are chosen by their correlations only.
-    noise
-        ``"grid"`` or ``"float"``.
+    Multipliers are those of the sums of targets and their squares, of the sums of
+    features and their squares (None where these would be mostly noise and are not
+    released), and of each row of the normal equations of chosen columns (None where
+    columns are chosen by their correlations only). Epsilons are those of one choice of
+    a column and of one quantile of the targets (None where they are labels). ``pure``
+    says that noise is Laplace and the guarantee pure.
     """
 
     n_select: int
@@ -186,17 +170,9 @@ SPREAD_WORTH = 1.5
 class Peel(PlainNumbers):
     """Choice of columns one after another, each by an exponential mechanism.
 
-    Parameters
-    ----------
-    n_select
-        Number of columns to choose.
-    pursuit
-        Whether each choice is by the correlation with the residuals of a private
-        regression on the columns chosen so far.
-    labels
-        Whether targets are two labels, -1 and 1, so that their range is known.
-    noise
-        ``"grid"`` or ``"float"``.
+    With ``pursuit`` each choice is by the correlation with the residuals of a private
+    regression on the columns chosen so far. ``labels`` says that targets are two
+    labels, -1 and 1, so that their range is known.
 
     Notes
     -----
@@ -260,16 +236,7 @@ class Peel(PlainNumbers):
     def run(self, plan: PeelPlan, X: Any, y: Array, rng: Generator) -> tuple[int, ...]:
         """Return the indices of the chosen columns, in order.
 
-        Parameters
-        ----------
-        plan
-            From `plan`.
-        X
-            Features from -1 to 1, dense or CSR; overwritten.
-        y
-            Targets from -1 to 1.
-        rng
-            Generator.
+        Features, dense or CSR, are overwritten; they and targets are from -1 to 1.
         """
         targets = centered_targets(plan, y, rng)
         columns = _integer_columns(plan, X, targets.n_rows, rng)

@@ -41,14 +41,7 @@ def check_row_count(selector: str, n_rows: int, neighbors: Neighbors) -> None:
 class ExactSums:
     """Sums over rows of products of columns with each other and with the targets.
 
-    Parameters
-    ----------
-    X
-        Features from -1 to 1.
-    y
-        Targets from -1 to 1.
-    intercept
-        Whether a column of ones follows those of ``X``.
+    Features and targets are from -1 to 1. With ``intercept`` a column of ones follows.
     """
 
     def __init__(self, X: Any, y: Array, *, intercept: bool) -> None:

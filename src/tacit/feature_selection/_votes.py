@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit._estimators import columns_with_bounds, numeric, public_range
 from tacit._random import RandomSource
-from tacit._validate import at_least, one_of
+from tacit._validate import at_least, if_given, one_of
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds
 from tacit.feature_selection._base import (
@@ -178,8 +178,7 @@ class BlockVoteSelector(PrivateSelector):
 
     def _procedure(self) -> BlockVote | FeatureVote | SubsampleVote:
         one_of(METHODS, method=self.method)
-        if self.n_blocks is not None:
-            at_least(1, n_blocks=self.n_blocks)
+        if_given(at_least, 1, n_blocks=self.n_blocks)
         selection = BlockSelection(
             self._checked_selector(), int(self.n_features_to_select)
         )

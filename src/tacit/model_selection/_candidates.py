@@ -25,16 +25,15 @@ from tacit.linear_model._erm import checked_features
 from tacit.preprocessing import PublicOneHot, PublicScaler
 from tacit.preprocessing._transformer import PrivateTransformer
 from tacit.privacy import (
-    ApproxDP,
     Budget,
     Composed,
     Event,
     Ledger,
     Neighbors,
     PrivacyReport,
-    PureDP,
     Shares,
 )
+from tacit.privacy.events import whole_budget
 
 __all__ = [
     "candidates_of",
@@ -275,18 +274,11 @@ def event_of_fit(
         assumptions += planned.assumptions
         if isinstance(step, PrivateSelector):
             # [search:adaptive] the ledger of the fit lets it spend no more than this
-            return _all_of(budget), tuple(assumptions)
+            return whole_budget(budget), tuple(assumptions)
         shape = (1, sample.shape[1])
         sample = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
     event = events[0] if len(events) == 1 else Composed(tuple(events))
     return event, tuple(assumptions)
-
-
-def _all_of(budget: Budget) -> Event:
-    """Return the event of spending a whole budget."""
-    if budget.delta == 0:
-        return PureDP(budget.epsilon)
-    return ApproxDP(budget.epsilon, budget.delta)
 
 
 def _mapped(name: str, step: Any, table: Any) -> Any:
@@ -348,7 +340,7 @@ def fit_on(
     # [search:charges] what was charged inside is what the search was charged for
     known = charges == (planned,) or Composed(charges) == planned
     enough = len(charges) >= len(private_parts(model))
-    if not enough or not (known or planned == _all_of(budget)):
+    if not enough or not (known or planned == whole_budget(budget)):
         raise PlanError("A fit made other charges than were planned.")
 
 

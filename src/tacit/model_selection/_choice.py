@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._estimators import (
-    checked_targets,
-    guaranteed_neighbors,
-)
+from tacit._estimators import checked_targets, guaranteed_neighbors
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit.evaluation._measures import (

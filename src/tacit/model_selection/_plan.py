@@ -88,16 +88,8 @@ def planned_runs(
     """Return the distribution of the number of runs, and nearly the budget of one run.
 
     Among distributions with the same mean it maximizes that epsilon times the
-    probability to try the best candidate.
-
-    Parameters
-    ----------
-    budget
-        Total budget.
-    n_candidates
-        Number of candidates.
-    mean_repeats
-        Expected number of runs; None for three per candidate, and at least twenty.
+    probability to try the best candidate. The mean is by default three runs a
+    candidate, and at least twenty.
     """
     mean = _checked_mean(mean_repeats, n_candidates)
     return max(
@@ -126,17 +118,8 @@ def plan_search(
 ) -> tuple[SearchPlan, Sequence[Fit]]:
     """Return the plan whose runs use up the budget, and the fits of candidates.
 
-    Parameters
-    ----------
-    budget
-        Total budget.
-    runs
-        Result of `planned_runs`.
-    holdout
-        Fraction of the rows that candidates are scored on.
-    fits_for
-        Fits of all candidates for the budget of one run: the candidate, its event and
-        its assumptions.
+    ``runs`` is the result of `planned_runs`, and ``fits_for`` returns the fits of all
+    candidates for the budget of one run: the candidate, its event, its assumptions.
     """
     repeats, per_run = runs
     for _ in range(MOST_STEPS):

@@ -49,16 +49,7 @@ def best_run(
 ) -> Run | None:
     """Return the run with the highest score, or None if none gave a model.
 
-    Parameters
-    ----------
-    prepared
-        Candidates and plan.
-    train, test
-        Rows and targets to fit on, and others to score on.
-    measure
-        Measure of the score.
-    rng
-        Source of the number of runs, of the candidates and of all noise.
+    ``rng`` gives the number of runs, the candidates and all noise.
     """
     best = None
     # [search:repeats] drawn before any run, and never stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
 from typing import Any
@@ -165,16 +165,22 @@ def standardized(
     lows, highs = np.array(ranges).T
     # by columns and not by entries, so that the rows have no part in the type
     first, last, kind = ends_within(-bounds, bounds, X.dtype)
-    facts, values = (lows, highs, mean, scale, first, last), X
-    if sparse.issparse(X):
-        facts, values = tuple(fact[X.indices] for fact in facts), X.data
-    lows, highs, mean, scale, first, last = facts
-    moved = np.clip(values.astype(np.float64), lows, highs)
-    moved -= mean
-    moved /= scale
-    found = np.clip(moved, first, last).astype(kind, copy=False)
+
+    def change(values: Any, lows: Floats, highs: Floats, *others: Floats) -> Any:
+        mean, scale, first, last = others
+        moved = np.clip(values.astype(np.float64), lows, highs)
+        moved -= mean
+        moved /= scale
+        return np.clip(moved, first, last).astype(kind, copy=False)
+
+    return _changed(X, change, lows, highs, mean, scale, first, last)
+
+
+def _changed(X: Any, change: Callable[..., NDArray[Any]], *facts: Floats) -> Any:
+    """Return rows with each value changed by facts of its column; CSR stays CSR."""
     if not sparse.issparse(X):
-        return found
+        return change(X, *facts)
+    found = change(X.data, *(fact[X.indices] for fact in facts))
     return type(X)((found, X.indices, X.indptr), shape=X.shape, copy=True)
 
 
@@ -199,21 +205,17 @@ def stretched(
     """
     start, stop = target
     rates = (stop - start) / (highs - lows)
-    if sparse.issparse(X):
-        positions = X.indices
-        lows, highs, rates = lows[positions], highs[positions], rates[positions]
-        fill = None if fill is None else fill[positions]
-        values = X.data
-    else:
-        values = X
-    moved = values.astype(np.float64)
-    if fill is not None:
-        moved = np.where(np.isnan(moved), fill, moved)
-    moved = np.clip(moved, lows, highs, out=moved)
-    moved -= lows
-    moved *= rates
-    moved += start
-    found = between(moved, start, stop, values.dtype)
-    if not sparse.issparse(X):
-        return found
-    return type(X)((found, X.indices, X.indptr), shape=X.shape, copy=True)
+
+    def change(values: Any, lows: Floats, highs: Floats, *others: Floats) -> Any:
+        rates, *fills = others
+        moved = values.astype(np.float64)
+        for missing in fills:
+            moved = np.where(np.isnan(moved), missing, moved)
+        moved = np.clip(moved, lows, highs, out=moved)
+        moved -= lows
+        moved *= rates
+        moved += start
+        return between(moved, start, stop, values.dtype)
+
+    fills = () if fill is None else (fill,)
+    return _changed(X, change, lows, highs, rates, *fills)

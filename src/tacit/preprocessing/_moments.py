@@ -91,14 +91,8 @@ class MomentsPlan(PlainNumbers):
     def run(self, X: Any, rng: Generator, least_scale: float) -> tuple[Floats, Floats]:
         """Return means and standard deviations in the unit of the columns.
 
-        Parameters
-        ----------
-        X
-            Finite values, not yet clipped to the ranges.
-        rng
-            Source of the noise.
-        least_scale
-            Smallest standard deviation, as a part of half the range.
+        ``X`` has finite values, not yet clipped to the ranges, and ``least_scale`` is
+        the smallest standard deviation, as a part of half the range.
         """
         noisy = self.mechanism(self.sums(X), rng)
         # from here on post-processing

@@ -19,13 +19,7 @@ from tacit.mechanisms.selection import (
     rank_sensitivity,
 )
 from tacit.preprocessing._columns import Ranges
-from tacit.privacy import (
-    BoundedRange,
-    Budget,
-    Event,
-    Repeated,
-    calibrate,
-)
+from tacit.privacy import BoundedRange, Budget, Event, Repeated, calibrate
 
 __all__ = ["QuantilesPlan", "apart", "plan_quantiles", "rank_scores"]
 
@@ -108,14 +102,8 @@ def plan_quantiles(
 def apart(parts: Floats, least_width: float, ranges: Ranges) -> tuple[Floats, Floats]:
     """Return bounds in the unit of the columns, moved apart where they are too close.
 
-    Parameters
-    ----------
-    parts
-        Lower and upper bounds as parts of the ranges, sorted.
-    least_width
-        Smallest distance between them, as a part of the range.
-    ranges
-        Lowest and highest value of each column.
+    ``parts`` are the lower and upper bounds as parts of the ranges, sorted, and
+    ``least_width`` is the smallest distance between them, as such a part.
     """
     starts, stops = np.array(ranges).T
     low, high = starts + (stops - starts) * parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -89,12 +88,18 @@ class SquaresPlan(PlainNumbers):
         p = len(self.ranges)
         lows, highs = np.array(self.ranges).T
         ends = (lows, highs, self.largest)
+        # piece by piece to save memory
         if sparse.issparse(X):
-            for block, positions in _stored(X):
+            for start in range(0, X.nnz, BLOCK_ENTRIES):
+                piece = slice(start, min(start + BLOCK_ENTRIES, X.nnz))
+                positions = X.indices[piece]
                 low, high, largest = (end[positions] for end in ends)
-                np.add.at(total, positions, _parts(block, low, high, largest, units))
+                parts = _parts(X.data[piece], low, high, largest, units)
+                np.add.at(total, positions, parts)
         else:
-            for block in _blocks(X):
+            rows = max(1, BLOCK_ENTRIES // p)
+            for start in range(0, X.shape[0], rows):
+                block = X[start : start + rows]
                 total[:p] += _parts(block, *ends, units).sum(axis=0)
         total[p:] = X.shape[0]
         total[p:] *= units
@@ -103,14 +108,9 @@ class SquaresPlan(PlainNumbers):
     def run(self, X: Any, rng: Generator, least_scale: float) -> tuple[Floats, Floats]:
         """Return what to subtract, which is zero, and root mean squares.
 
-        Parameters
-        ----------
-        X
-            As in `sums`; finite, not yet clipped to the ranges.
-        rng
-            Source of the noise.
-        least_scale
-            Smallest root mean square, as a part of the largest absolute value.
+        ``X`` is as in `sums`, finite and not yet clipped to the ranges, and
+        ``least_scale`` the smallest root mean square, as a part of the largest absolute
+        value.
         """
         noisy = self.mechanism(self.sums(X), rng) / self.mechanism.units
         # from here on post-processing
@@ -132,19 +132,6 @@ def _parts(
     unit *= units
     rounded: Integers = np.rint(unit, out=unit).astype(np.int64)
     return rounded
-
-
-def _stored(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield stored entries and their columns, piece by piece to save memory."""
-    for start in range(0, X.nnz, BLOCK_ENTRIES):
-        stop = min(start + BLOCK_ENTRIES, X.nnz)
-        yield X.data[start:stop], X.indices[start:stop]
-
-
-def _blocks(X: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    rows = max(1, BLOCK_ENTRIES // X.shape[1])
-    for start in range(0, X.shape[0], rows):
-        yield X[start : start + rows]
 
 
 def plan_squares(

@@ -25,12 +25,7 @@ from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.mechanisms.noise import check_noise
-from tacit.preprocessing._columns import (
-    Ranges,
-    columns_of,
-    public_ranges,
-    require_zero,
-)
+from tacit.preprocessing._columns import Ranges, columns_of, public_ranges, require_zero
 from tacit.preprocessing._parameters import checked_budget_numbers
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 

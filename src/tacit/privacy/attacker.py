@@ -16,7 +16,7 @@ from tacit._validate import fraction, plain_number
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.curve import PrivacyCurve
-from tacit.privacy.events import ApproxDP, PureDP
+from tacit.privacy.events import whole_budget
 from tacit.privacy.report import PrivacyReport
 
 __all__ = ["TradeOff", "curve_grid", "curve_of", "guarantee_of", "rate_grid"]
@@ -42,12 +42,7 @@ def curve_of(
     if isinstance(subject, PrivacyCurve):
         return subject
     if isinstance(subject, Budget):
-        event = (
-            ApproxDP(subject.epsilon, subject.delta)
-            if subject.delta > 0
-            else PureDP(subject.epsilon)
-        )
-        return event.curve(subject.neighbors)
+        return whole_budget(subject).curve(subject.neighbors)
     if isinstance(subject, PrivacyReport):
         if not subject.entries:
             return curve_of(subject.guarantee)

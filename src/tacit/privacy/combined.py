@@ -16,7 +16,7 @@ from tacit._validate import at_least, fraction, plain
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, PrivacyCurve, pure_renyi
-from tacit.privacy.events import Event, GaussianNoise, keep_events, single_loss
+from tacit.privacy.events import Event, GaussianNoise, SeveralEvents, single_loss
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import (
     GaussianProfile,
@@ -163,7 +163,7 @@ class FixedSizeSampled:
 
 
 @dataclass(frozen=True)
-class Parallel:
+class Parallel(SeveralEvents):
     """Parallel composition: events on disjoint parts of the rows.
 
     Parameters
@@ -179,11 +179,6 @@ class Parallel:
     where a row is added or removed, each row goes to a part by a coin of its own. See
     the page on private search.
     """
-
-    events: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        keep_events(self)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         distinct = tuple(dict.fromkeys(self.events))
@@ -202,7 +197,7 @@ class Parallel:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(SeveralEvents):
     """One of several events, drawn uniformly and independently of the rows.
 
     Parameters
@@ -217,11 +212,6 @@ class OneOf:
     the loss, as the draw has the same distribution on neighbors; pure with the worst
     bound. See the page on private search.
     """
-
-    events: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        keep_events(self)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         counts = Counter(self.events)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -22,14 +22,9 @@ from tacit._validate import (
     positive,
     shown,
 )
-from tacit.privacy.budget import Neighbors
+from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
-from tacit.privacy.losses import (
-    BoundedRangeLoss,
-    LaplaceLoss,
-    Loss,
-    ResponseLoss,
-)
+from tacit.privacy.losses import BoundedRangeLoss, LaplaceLoss, Loss, ResponseLoss
 from tacit.privacy.profiles import ComposedProfile, GaussianProfile, TiltedProfile
 
 __all__ = [
@@ -42,9 +37,10 @@ __all__ = [
     "LaplaceNoise",
     "PureDP",
     "Repeated",
+    "SeveralEvents",
     "TiltedMinimum",
-    "keep_events",
     "single_loss",
+    "whole_budget",
 ]
 
 LARGEST_RANK = 10**8  # beyond it, the round-off of the chi density shows
@@ -116,8 +112,7 @@ class LaplaceNoise:
         if t <= SMALL:
             return PureDP(t).curve(neighbors)
         moment = np.logaddexp(
-            np.log(a / (2 * a - 1)) + (a - 1) * t,
-            np.log((a - 1) / (2 * a - 1)) - a * t,
+            np.log(a / (2 * a - 1)) + (a - 1) * t, np.log((a - 1) / (2 * a - 1)) - a * t
         )
         # a margin for the discrete distribution on the grid
         renyi = np.maximum(moment, 0.0) / (a - 1) * (1 + 1e-8)
@@ -190,6 +185,13 @@ class ApproxDP:
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         return replace(PureDP(self.epsilon).curve(neighbors), slack=self.delta)
+
+
+def whole_budget(budget: Budget) -> PureDP | ApproxDP:
+    """Return the event of spending a whole budget."""
+    if budget.delta == 0:
+        return PureDP(budget.epsilon)
+    return ApproxDP(budget.epsilon, budget.delta)
 
 
 @dataclass(frozen=True)
@@ -274,21 +276,22 @@ class Repeated:
         return self.event.curve(neighbors) * self.count
 
 
-def keep_events(event: Any) -> None:
-    """Store the parts of an event as a tuple: a list could change after the charge."""
-    object.__setattr__(event, "events", tuple(event.events))
-    if not event.events:
-        raise ValueError("events must name at least one event, got none.")
-
-
 @dataclass(frozen=True)
-class Composed:
-    """Composition of several events on the same data."""
+class SeveralEvents:
+    """Base of events that are made of others."""
 
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        keep_events(self)
+        # a list could change after the charge
+        object.__setattr__(self, "events", tuple(self.events))
+        if not self.events:
+            raise ValueError("events must name at least one event, got none.")
+
+
+@dataclass(frozen=True)
+class Composed(SeveralEvents):
+    """Composition of several events on the same data."""
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         first, *others = (event.curve(neighbors) for event in self.events)

@@ -39,14 +39,8 @@ def depth_boxes(models: Integers, most: int) -> NestedBoxes:
     """Return the box of points of depth at least i, for i from zero on.
 
     A point has depth i where, in every coordinate, at least i models are on either side
-    of it, itself included; depths beyond the middle count as that of the middle.
-
-    Parameters
-    ----------
-    models
-        One model a row, in cells of the grid.
-    most
-        Largest coordinate of the public box, in which all points lie.
+    of it, itself included; depths beyond the middle count as that of the middle. Models
+    are rows, in cells of the grid, and no coordinate of a point is above ``most``.
     """
     # [tukey:depth]
     ordered = np.sort(models, axis=0)
@@ -64,18 +58,9 @@ def distance_to_unsafe(
     """Return how many models must change, at least, before a neighbor is unsafe.
 
     Models are safe where points one level further out would weigh at most ``failure``
-    of all points of depth ``level`` or more.
-
-    Parameters
-    ----------
-    volumes
-        Number of points of each depth or more, from zero on.
-    steps
-        By how much each depth from ``level`` on makes a point likelier.
-    level
-        Least depth of the points that are drawn from.
-    failure
-        Fraction of the total that makes models safe.
+    of all points of depth ``level`` or more, which are drawn from. ``volumes`` count
+    the points of each depth or more, from zero on, and ``steps`` say by how much each
+    depth from ``level`` on makes a point likelier.
     """
     allowed = Fraction(failure)
 

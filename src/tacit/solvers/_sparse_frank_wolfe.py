@@ -32,20 +32,11 @@ LOW = 2**LOW_BITS - 1
 class SparseGradient:
     """The gradient of summed losses along a path of vertices.
 
-    Parameters
-    ----------
-    X, y
-        Rows within their bounds, CSR with every entry stored once, and their targets.
-    loss
-        Loss of the margins.
-    derivative
-        Bound that derivatives are clipped at.
-    quantum
-        What gradient entries are multiples of.
-    scales
-        Factor that the weights of the first step have after each step.
-    staleness
-        How far a margin may be from the one that its row's derivative was computed at.
+    Rows are CSR with every entry stored once, within their bounds, and derivatives are
+    clipped at ``derivative``. Gradient entries are multiples of ``quantum``. ``scales``
+    are the factors that the weights of the first step have after each step, and
+    ``staleness`` says how far a margin may be from the one that its row's derivative
+    was computed at.
     """
 
     def __init__(

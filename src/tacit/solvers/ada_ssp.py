@@ -10,11 +10,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import if_given, nonnegative, plain
-from tacit.convex import Free, L2Ball, Squared
+from tacit.convex import Free, L2Ball
 from tacit.convex.composite import Step, accelerate
 from tacit.convex.objective import UNIT
 from tacit.data import Rows
-from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.mechanisms.noise import check_noise
@@ -31,6 +30,7 @@ from tacit.solvers._least_squares.quadratic import (
     JointMoments,
     in_ball,
     joint_sensitivity,
+    require_squared,
 )
 from tacit.solvers._least_squares.risk import RowGuess, expected_excess
 
@@ -167,7 +167,9 @@ class AdaSSP(Solver[AdaSSPPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> AdaSSPPlan:
         """Find the least noise that fits."""
-        _reject(problem, budget)
+        require_squared(problem, "AdaSSP", "AMP or NoisyGD")
+        instead = "OutputPerturbation with a set, or SampleAndAggregate"
+        require_delta(budget, "AdaSSP", instead)
         size = problem.n_features + 1
         roundoff = problem.moment_roundoff(sqrt(2.0))
         plan = AdaSSPPlan(
@@ -212,17 +214,6 @@ class AdaSSP(Solver[AdaSSPPlan]):
         if float(np.linalg.norm(w)) < (1 - 1e-9) * radius:
             noise = _moment_noise(plan, second, ridge, w)
         return Result(plan.unit * w[:, None], noise)
-
-
-def _reject(problem: Problem, budget: Budget) -> None:
-    if not isinstance(problem.loss, Squared):
-        raise PlanError(
-            f"AdaSSP solves least squares only, got {problem.loss!r}; use AMP or "
-            "NoisyGD."
-        )
-    require_delta(
-        budget, "AdaSSP", "OutputPerturbation with a set, or SampleAndAggregate"
-    )
 
 
 def adapted(plan: AdaSSPPlan, second: Array, rng: Generator) -> float:

@@ -10,7 +10,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import one_of, plain
-from tacit.convex import Squared
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
@@ -24,6 +23,7 @@ from tacit.solvers._least_squares.adaptive_plan import (
     crowd,
 )
 from tacit.solvers._least_squares.adaptive_rounds import Rounds, final_weights
+from tacit.solvers._least_squares.quadratic import require_squared
 
 __all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
 
@@ -179,11 +179,7 @@ def _computed(exact: float, row: float, problem: Problem) -> float:
 
 
 def _reject(problem: Problem, budget: Budget) -> None:
-    if not isinstance(problem.loss, Squared):
-        raise PlanError(
-            f"AdaptiveMoments solves least squares only, got {problem.loss!r}; use AMP "
-            "or NoisyGD."
-        )
+    require_squared(problem, "AdaptiveMoments", "AMP or NoisyGD")
     problem.require_l2_rows("AdaptiveMoments")
     problem.check_penalty("AdaptiveMoments", "AdaSSP for a ball, or NoisyGD")
     require_delta(

@@ -28,7 +28,7 @@ from tacit.solvers.objective_perturbation import (
     tilted_minimum,
 )
 
-__all__ = ["AMP", "AMPPlan", "CoveredTilt"]
+__all__ = ["AMP", "AMPPlan", "CoveredTilt", "allowed", "output_ratio"]
 
 # The final noise is this many times weaker in privacy than the tilt. Squares add for
 # the Gaussian distribution, so it costs the tilt about one part in a thousand; epsilons
@@ -39,6 +39,11 @@ PURE_OUTPUT_RATIO = 100.0
 # units of the curvature of all rows, that is taken for it
 MOST_OUTPUT = 0.05
 MOST_RIDGE = 0.01
+
+
+def output_ratio(law: str) -> float:
+    """Return how many times weaker in privacy the final noise is than the tilt."""
+    return OUTPUT_RATIO if law == "gaussian" else PURE_OUTPUT_RATIO
 
 
 @dataclass(frozen=True)
@@ -192,9 +197,7 @@ class AMP(Solver[AMPPlan]):
 
         def planned(multiplier: float) -> AMPPlan:
             tilt = tilted(multiplier)
-            gaussian = tilt.law == "gaussian"
-            ratio = OUTPUT_RATIO if gaussian else PURE_OUTPUT_RATIO
-            return AMPPlan(tilt, ratio * multiplier)
+            return AMPPlan(tilt, output_ratio(tilt.law) * multiplier)
 
         return planned(calibrate(lambda noise: planned(noise).event, budget))
 

@@ -32,11 +32,7 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.solvers._base import Problem, Result, Solver, SolverPlan
-from tacit.solvers._published import (
-    check_accounting,
-    check_saveable,
-    published_epsilon,
-)
+from tacit.solvers._published import check_accounting, check_saveable, published_epsilon
 
 __all__ = ["FrankWolfe", "FrankWolfePlan"]
 

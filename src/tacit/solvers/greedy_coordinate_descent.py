@@ -29,10 +29,11 @@ from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._coordinates.columns import Columns
 from tacit.solvers._coordinates.greedy_descent import GreedyDescent
 from tacit.solvers._coordinates.greedy_plan import (
+    POLISH,
+    RULES,
     SELECTORS,
     STEP,
     GreedyCoordinateDescentPlan,
-    check_rule,
     greedy_rule,
     settling,
     split_noise,
@@ -148,7 +149,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         kept = check_smoothness(self.smoothness, self.smoothness_share)
         object.__setattr__(self, "smoothness", kept)
         check_noise(self.noise)
-        check_rule(self.rule)
+        one_of(RULES, rule=self.rule)
         check_accounting(self.accounting)
         one_of(("auto", *SELECTORS), mechanism=self.mechanism)
         fraction(selection_share=self.selection_share, closed=False)
@@ -203,7 +204,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         # long: one field of the plan after another, with noise found for all at once
         rule = greedy_rule(problem, budget, self.clip)
         n_steps = self.n_steps or rule.n_steps
-        n_polish = rule.polish(n_steps) if self.n_polish is None else self.n_polish
+        n_polish = POLISH * n_steps if self.n_polish is None else self.n_polish
         narrow = self.selection_clip or rule.selection_clip
         if kind == "laplace":  # as published by default
             n_polish, narrow = self.n_polish or 0, self.selection_clip or rule.clip

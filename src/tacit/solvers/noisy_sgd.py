@@ -342,15 +342,11 @@ def sampled_sum(
     total = np.zeros(gradient.W.shape)
     for low in range(0, len(positions), CHUNK):
         some = positions[low : low + CHUNK]
-        part = _csr_sum if sparse.issparse(X) else _dense_sum
-        total += part(gradient, X, y[some], some)
+        if sparse.issparse(X):
+            total += _csr_sum(gradient, X, y[some], some)
+        else:
+            total += gradient(X[some], y[some])[0]
     return total
-
-
-def _dense_sum(
-    gradient: ClippedGradient, X: Any, targets: NDArray[Any], positions: Indices
-) -> Array:
-    return gradient(X[positions], targets)[0]
 
 
 def _csr_sum(

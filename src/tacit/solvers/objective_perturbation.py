@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf, log1p, sqrt
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._release import release
-from tacit._validate import if_given, plain, positive
+from tacit._validate import if_given, one_of, plain, positive
 from tacit.convex import Free, L2Ball, Objective
 from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import Rows
@@ -25,9 +26,9 @@ from tacit.solvers._minimizers.minimum import (
     largest_weights,
 )
 from tacit.solvers._minimizers.noise_distributions import (
+    DISTRIBUTIONS,
     NoiseDistribution,
     PlannedNoise,
-    check_distribution,
     choose_distribution,
 )
 from tacit.solvers._minimizers.ridge_rules import (
@@ -70,7 +71,7 @@ def check_choices(
     accounting: str,
 ) -> None:
     """Check the parameters that perturbations of a minimum share."""
-    check_distribution(distribution)
+    one_of((*DISTRIBUTIONS, None), law=distribution)
     check_accounting(accounting)
     if_given(positive, ridge=ridge, weight_norm=weight_norm)
     if ridge is not None and weight_norm is not None:
@@ -97,16 +98,6 @@ def check_weight_norm(problem: Problem, distribution: NoiseDistribution) -> None
         )
 
 
-def tilt_noise(
-    problem: Problem, budget: Budget, distribution: NoiseDistribution, ridge: float
-) -> float:
-    """Return the approximate multiplier of a tilt with this ridge, for rules."""
-    offset, rank = tilt_offset(problem, ridge), problem.loss.derivative_rank()
-    return calibrate(
-        lambda noise: distribution.tilted(offset, noise, rank), budget, rtol=1e-3
-    )
-
-
 def rule_ridge(
     problem: Problem, budget: Budget, distribution: NoiseDistribution
 ) -> float:
@@ -131,10 +122,11 @@ def weight_norm_ridge(
     """Return the ridge for best weights of this norm, at any number of features."""
     check_weight_norm(problem, distribution)
     least = max(problem.ridge, cheap_ridge(problem, budget.epsilon))
-    chosen = least
+    chosen, rank = least, problem.loss.derivative_rank()
     # noise falls a little as the ridge grows: two rounds settle it
     for _ in range(2):
-        noise = distribution.std(tilt_noise(problem, budget, distribution, chosen))
+        tilted = partial(distribution.tilted, tilt_offset(problem, chosen), rank=rank)
+        noise = distribution.std(calibrate(tilted, budget, rtol=1e-3))
         wanted = ridge_for_weights(problem, budget.neighbors, weight_norm, noise)
         chosen = max(least, wanted)
     return chosen

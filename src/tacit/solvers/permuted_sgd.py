@@ -14,16 +14,8 @@ from scipy import sparse
 
 from tacit._execution import steps as planned
 from tacit._validate import at_least, if_given, nonnegative, plain, positive
-from tacit.convex import (
-    Free,
-    Huber,
-    HuberizedHinge,
-    L2Ball,
-    Logistic,
-    Loss,
-    Softmax,
-    Squared,
-)
+from tacit.convex import Free, L2Ball
+from tacit.convex.implicit import kernel_loss
 from tacit.convex.objective import UNIT, gradient_roundoff
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
@@ -342,8 +334,8 @@ def _pass_over(
     """Return what makes one pass, compiled for the losses that are known."""
     from tacit.solvers._gradients import kernels  # noqa: PLC0415 - numba is slow to load
 
-    radius, known = plan.radius, _known(plan.problem.loss)
-    if known is None:
+    radius, known = plan.radius, kernel_loss(plan.problem.loss)
+    if known is None or known[0]:
         return lambda W, steps, decays: any_loss_pass(
             plan, X, y, order, W, steps, decays
         )
@@ -353,7 +345,7 @@ def _pass_over(
 
         def csr_pass(W: Array, steps: Array, decays: Array) -> Array:
             rows = (data, X.indices, X.indptr, targets, order, plan.batch)
-            kernels.permuted_csr(*rows, steps, decays, radius, *known, W)
+            kernels.permuted_csr(*rows, steps, decays, radius, *known[1:], W)
             return W
 
         return csr_pass
@@ -362,28 +354,10 @@ def _pass_over(
     def dense_pass(W: Array, steps: Array, decays: Array) -> Array:
         V = np.ascontiguousarray(W.T)
         rows = (dense, targets, order, plan.batch)
-        kernels.permuted_dense(*rows, steps, decays, radius, *known, V)
+        kernels.permuted_dense(*rows, steps, decays, radius, *known[1:], V)
         return V.T
 
     return dense_pass
-
-
-def _known(loss: Loss) -> tuple[int, float] | None:
-    """Return the kernel's number and shape of a loss, None for losses of others."""
-    from tacit.solvers._gradients import kernels  # noqa: PLC0415 - numba is slow to load
-
-    # a subclass may have another derivative
-    if type(loss) is Logistic:
-        return kernels.LOGISTIC, loss._knee
-    if type(loss) is HuberizedHinge:
-        return kernels.HINGE, loss.h
-    if type(loss) is Huber:
-        return kernels.HUBER, loss.threshold
-    if type(loss) is Squared:
-        return kernels.HUBER, inf
-    if type(loss) is Softmax:
-        return kernels.SOFTMAX, 0.0
-    return None
 
 
 def any_loss_pass(

@@ -45,7 +45,7 @@ from tacit.solvers._published import (
     objective_multiplier,
     objective_ridge,
 )
-from tacit.solvers.amp import OUTPUT_RATIO, PURE_OUTPUT_RATIO, CoveredTilt, allowed
+from tacit.solvers.amp import CoveredTilt, allowed, output_ratio
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbationPlan,
     check_choices,
@@ -127,31 +127,15 @@ def within_set(
     return replace(problem, regularizer=L2Ball(radius)), True
 
 
-def output_ratio(distribution: NoiseDistribution) -> float:
-    """Return how many times weaker in privacy the final noise is than the tilt."""
-    return OUTPUT_RATIO if distribution.name == "gaussian" else PURE_OUTPUT_RATIO
-
-
 @dataclass(frozen=True)
 class TiltedPlans(Generic[P]):
     """Plans of one problem, of which each ridge and noise has its own.
 
-    Parameters
-    ----------
-    kind
-        Makes a plan of a tilt, the final noise, and whether the set is the default.
-    tilt
-        Makes a tilt of the fields of `ObjectivePerturbationPlan`.
-    problem, budget, distribution
-        What is planned.
-    sensitivity
-        How far neighbors can move the gradient.
-    default
-        Whether weights are kept in a set that was not given.
-    reject
-        Rejects a ridge that is too small for the budget.
-    ridges
-        Returns the least and the largest ridge worth trying.
+    ``kind`` makes a plan of a tilt, the final noise, and whether the set is the
+    default; ``tilt`` makes a tilt of the fields of `ObjectivePerturbationPlan`.
+    ``sensitivity`` is how far neighbors can move the gradient. ``reject`` rejects a
+    ridge that is too small for the budget, and ``ridges`` returns the least and the
+    largest worth trying.
     """
 
     kind: Callable[[Any, float, bool], P]
@@ -187,7 +171,7 @@ class TiltedPlans(Generic[P]):
                 problem.regularizer.radius,
             )
             return self.kind(
-                tilted, output_ratio(distribution) * multiplier, self.default
+                tilted, output_ratio(distribution.name) * multiplier, self.default
             )
 
         return planned

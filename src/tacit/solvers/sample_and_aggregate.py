@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._execution import attempt, steps
-from tacit._validate import at_least, if_given, plain, positive
+from tacit._validate import at_least, if_given, one_of, plain, positive
 from tacit.convex import Free, Objective, minimize
 from tacit.convex._protocols import is_set
 from tacit.convex.objective import UNIT
@@ -24,8 +24,8 @@ from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem, Result, Solver
 from tacit.solvers._minimizers.noise_distributions import (
+    DISTRIBUTIONS,
     PlannedNoise,
-    check_distribution,
     choose_distribution,
 )
 
@@ -120,7 +120,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
         check_noise(self.noise)
         if_given(at_least, 1, n_blocks=self.n_blocks)
         if_given(positive, radius=self.radius, ridge=self.ridge)
-        check_distribution(self.law)
+        one_of((*DISTRIBUTIONS, None), law=self.law)
 
     def plan(self, problem: Problem, budget: Budget) -> SampleAndAggregatePlan:
         """Choose blocks and radius, then the least noise that fits."""

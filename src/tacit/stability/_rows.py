@@ -18,7 +18,6 @@ from tacit.mechanisms.subsets import random_seeds
 
 __all__ = [
     "ListedRows",
-    "all_rows",
     "as_table",
     "as_vote",
     "check_selectable",
@@ -64,11 +63,6 @@ class ListedRows:
             for position, row in enumerate(own):
                 objects[position] = row
             return objects
-
-
-def all_rows(table: Any) -> NDArray[np.intp]:
-    """Return the positions of all rows."""
-    return np.arange(table.shape[0])
 
 
 def select_rows(table: Any, rows: NDArray[np.intp]) -> Any:
@@ -246,11 +240,7 @@ def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
 
 
 def isolated_call(
-    function: Function,
-    X: Any,
-    y: Any,
-    rows: NDArray[np.intp],
-    seed: int | None = None,
+    function: Function, X: Any, y: Any, rows: NDArray[np.intp], seed: int | None = None
 ) -> Any:
     """Return the function's value for these rows, and None where it fails.
 
@@ -307,7 +297,8 @@ def as_table(name: str, values: Any) -> Any:
         return values.tocsr()
     table = in_columns(values)
     if not hasattr(table, "iloc") and not isinstance(table, np.ndarray):
-        if _is_typed(table):
+        # an array of another library
+        if hasattr(table, "dtype") and hasattr(table, "__array__"):
             table = np.asarray(table)
         elif is_untyped(table):
             return ListedRows(table)
@@ -323,8 +314,3 @@ def as_table(name: str, values: Any) -> Any:
         )
     check_selectable(name, table)
     return table
-
-
-def _is_typed(values: Any) -> bool:
-    """Return whether this is an array of another library than NumPy."""
-    return hasattr(values, "dtype") and hasattr(values, "__array__")

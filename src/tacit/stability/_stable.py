@@ -12,7 +12,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, at_least, fraction, one_of, plain, positive
+from tacit._validate import (
+    PlainNumbers,
+    at_least,
+    fraction,
+    if_given,
+    one_of,
+    plain,
+    positive,
+)
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
 from tacit.mechanisms.noise import check_noise, noise_assumptions
@@ -20,7 +28,7 @@ from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._minimizers.noise_distributions import NoiseDistribution
 from tacit.stability._base import check_function, require_some_delta
-from tacit.stability._rows import all_rows, isolated_call
+from tacit.stability._rows import isolated_call
 
 __all__ = [
     "ProposeTestRelease",
@@ -97,7 +105,7 @@ class StableValue:
         self, plan: StableValuePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return the value, or `NoAnswer`."""
-        rows = all_rows(X)
+        rows = np.arange(X.shape[0])
         value = isolated_call(self.function, X, y, rows)
         distance = as_distance(isolated_call(self.distance, X, y, rows))
         return plan.stable(value, distance, rng)
@@ -208,8 +216,7 @@ class ProposeTestRelease:
         at_least(1, size=self.size)
         if self.test_share is not None:
             fraction(test_share=self.test_share, closed=False)
-        if self.likely_distance is not None:
-            at_least(1, likely_distance=self.likely_distance)
+        if_given(at_least, 1, likely_distance=self.likely_distance)
         one_of((*TEST_DELTA, None), law=self.law)
         one_of(RULES, rule=self.rule)
         check_noise(self.noise)
@@ -256,7 +263,7 @@ class ProposeTestRelease:
         self, plan: ProposeTestReleasePlan, X: Any, y: Any, rng: Generator
     ) -> NDArray[np.float64] | NoAnswer:
         """Return the noisy estimate, or `NoAnswer`."""
-        rows = all_rows(X)
+        rows = np.arange(X.shape[0])
         distance = as_distance(isolated_call(self.distance, X, y, rows))
         # [propose:test] noise is drawn only if the test passes
         if isinstance(plan.stable(True, distance, rng), NoAnswer):

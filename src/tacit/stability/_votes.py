@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from tacit._validate import PlainNumbers, at_least, one_of, plain
+from tacit._validate import PlainNumbers, at_least, if_given, one_of, plain
 from tacit.mechanisms import Exponential, NoAnswer, StableRelease
 from tacit.mechanisms._votes._base import distance_of_lead
 from tacit.mechanisms.noise import noise_assumptions
@@ -193,8 +193,7 @@ class BlockVote:
         plain(self)
         check_function("function", self.function, seeded=True)
         one_of(RULES, rule=self.rule)
-        if self.n_blocks is not None:
-            at_least(1, n_blocks=self.n_blocks)
+        if_given(at_least, 1, n_blocks=self.n_blocks)
 
     def plan(self, budget: Budget, n_rows: int) -> BlockVotePlan:
         """Choose the number of blocks, from public facts."""
@@ -250,16 +249,8 @@ class FeatureVotePlan(PlainNumbers):
 class FeatureVote(PlainNumbers):
     """Columns with most votes of blocks, chosen by the exponential mechanism.
 
-    Parameters
-    ----------
-    function
-        Maps the features and targets of a block to positions of columns.
-    n_select
-        Number of columns to choose.
-    n_blocks
-        Number of blocks; None to plan it.
-    noise
-        ``"grid"`` or ``"float"``.
+    ``function`` maps the features and targets of a block to positions of columns, of
+    which ``n_select`` are chosen. ``n_blocks`` is None to plan it.
 
     Notes
     -----

@@ -30,11 +30,7 @@ from sqlalchemy.util import immutabledict
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy._store._transactions import BUSY_SECONDS, Attempt, diagnose
 
-__all__ = [
-    "Database",
-    "parsed",
-    "shown",
-]
+__all__ = ["Database", "parsed", "shown"]
 
 # Options that a URL may pass to PostgreSQL. No options: they could turn off what the
 # guarantees rest on, or lead to other tables
@@ -260,18 +256,14 @@ class Database:
         )
 
     def write(
-        self,
-        work: Callable[[Connection, bool], Result],
-        *,
-        key: int = 0,
-        patience: float | None = None,
+        self, work: Callable[[Connection, bool], Result], *, key: int = 0
     ) -> Result:
         """Return what ``work`` returned when its transaction was committed.
 
         ``work`` may run several times. Its second argument says whether an earlier run
         may have been committed. ``key`` names what writers queue for in PostgreSQL.
         """
-        return self._tried(work, write=True, key=key, patience=patience)
+        return self._tried(work, write=True, key=key)
 
     def _tried(
         self,

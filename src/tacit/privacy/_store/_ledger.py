@@ -22,7 +22,7 @@ from tacit.privacy._store._records import (
     read_body,
     said,
 )
-from tacit.privacy._store._reservation import Reservation, settled
+from tacit.privacy._store._reservation import Reservation
 from tacit.privacy._store._verify import Export, Head, Verification, spent_after
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
@@ -336,7 +336,16 @@ class StoredLedger(Ledger):
 
     def _settle(self, reserved: Record, seeded: bool) -> Entry:
         """Charge what was reserved."""
-        record = self._chain.append(settled(reserved, self._who, seeded))
+        draft = replace(
+            reserved,
+            seq=-1,
+            kind="charge",
+            who=self._who,
+            seeded=seeded,
+            refers_to=reserved.seq,
+            hash="",
+        )
+        record = self._chain.append(draft)
         return self._chain.account.item(record).entry
 
     @property

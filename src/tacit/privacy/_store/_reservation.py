@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from tacit.privacy.report import Entry
 if TYPE_CHECKING:
     from tacit.privacy._store._ledger import StoredLedger
 
-__all__ = ["Reservation", "settled"]
+__all__ = ["Reservation"]
 
 
 class Reservation:
@@ -82,16 +81,3 @@ class Reservation:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return f"Reservation(seq={self.seq}, label={self._record.label!r}, {state})"
-
-
-def settled(record: Record, who: str, seeded: bool) -> Record:
-    """Return the draft of the charge that a reservation was made for."""
-    return replace(
-        record,
-        seq=-1,
-        kind="charge",
-        who=who,
-        seeded=seeded,
-        refers_to=record.seq,
-        hash="",
-    )

@@ -16,11 +16,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 
-__all__ = [
-    "Attempt",
-    "Trouble",
-    "diagnose",
-]
+__all__ = ["Attempt", "Trouble", "diagnose"]
 
 # Between two tries for the lock of a file
 LONGEST_PAUSE = 0.02
@@ -32,11 +28,7 @@ class Attempt:
     """One transaction."""
 
     def __init__(
-        self,
-        sqlite: bool,
-        write: bool,
-        key: int,
-        check: Callable[[], None],
+        self, sqlite: bool, write: bool, key: int, check: Callable[[], None]
     ) -> None:
         self.key = key if write and not sqlite else 0
         self.committing = False
@@ -49,10 +41,7 @@ class Attempt:
             self.begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     def run(
-        self,
-        engine: Engine,
-        work: Callable[[Connection, bool], Result],
-        doubt: bool,
+        self, engine: Engine, work: Callable[[Connection, bool], Result], doubt: bool
     ) -> Result:
         with engine.connect() as connection:
             queued = self.key and self._queue(connection)

@@ -22,14 +22,7 @@ from tacit.privacy._store._records import (
     typed,
 )
 
-__all__ = [
-    "Export",
-    "Head",
-    "Verification",
-    "examine",
-    "read_export",
-    "spent_after",
-]
+__all__ = ["Export", "Head", "Verification", "examine", "read_export", "spent_after"]
 
 Head = tuple[int, str]
 

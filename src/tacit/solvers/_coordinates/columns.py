@@ -30,18 +30,10 @@ MOST_PER_UNIT = 1e100
 class Updates:
     """Public numbers by which derivatives become sums, and sums become updates.
 
-    Parameters
-    ----------
-    per_unit
-        Integers that a derivative of one on each feature counts, ``units / C_j``.
-    back
-        What an integer of each sum stands for, ``C_j / units``.
-    limit
-        Most integers that a row adds, ``units``.
-    step
-        Length of the step of each coordinate, for a gradient in sum units.
-    l1, l2, low, high
-        Penalties and ends of each weight, as `coordinate_parts` returns them.
+    A derivative of one counts ``per_unit`` integers on each feature, ``units / C_j``,
+    of which a row adds ``limit`` at most, ``units``; ``back`` is what an integer of
+    each sum stands for. ``step`` is for a gradient in sum units, and penalties and ends
+    of the weights are as `coordinate_parts` returns them.
     """
 
     per_unit: Floats
@@ -130,18 +122,11 @@ def _kind(loss: Loss) -> tuple[int, float]:
 
 
 class Columns:
-    """The rows of a problem, feature by feature.
+    """The rows of a problem, an array or a CSR matrix, feature by feature.
 
     The state of a row is its residual ``z - y`` for losses of the residual. For losses
     of labels -1 and 1 it is the signed margin ``y z``, and columns are stored times the
     label. The derivative is then a function of the state only.
-
-    Parameters
-    ----------
-    X, y
-        Features, an array or a CSR matrix, and targets.
-    loss
-        Loss of the margins: `Squared`, `Huber`, `Logistic` or `HuberizedHinge`.
 
     Notes
     -----
@@ -152,7 +137,7 @@ class Columns:
     """
 
     def __init__(self, X: Any, y: NDArray[Any], loss: Loss) -> None:
-        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 
         self._kind = _kind(loss)
         signs = np.asarray(y, dtype=np.float64)
@@ -262,7 +247,7 @@ class Columns:
 
     def shift(self, j: int, delta: float, t: Floats) -> None:
         """Move the states as weight ``j`` grows by ``delta``, and nothing else."""
-        from tacit.solvers._coordinates import greedy_kernels as kernels  # noqa: PLC0415
+        from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 
         move: Any = kernels.shift_sparse if self.is_sparse else kernels.shift_dense
         move(*self._private_columns, j, delta, t)
@@ -297,20 +282,9 @@ def weights_after(
     updates: Updates,
     average: bool = False,
 ) -> Floats:
-    """Return the weights that a pass ends at, from what it released.
+    """Return the weights that a pass along ``order`` ends at, from what it released.
 
-    Parameters
-    ----------
-    w
-        Weights before the pass.
-    order
-        Coordinates in the order of the pass.
-    released
-        What was released at each update.
-    updates
-        The numbers of the pass.
-    average
-        Whether to return the mean of the weights after each update instead.
+    With ``average`` it is the mean of the weights after each update instead.
     """
     from tacit.solvers._coordinates import kernels  # noqa: PLC0415
 

@@ -25,20 +25,11 @@ RECOMPUTE = 0.25
 
 
 class KeptSums:
-    """All coordinate sums, and which of them the moves of weights have changed.
+    """All coordinate sums of sparse rows, and which of them moves of weights changed.
 
-    Parameters
-    ----------
-    columns
-        Private rows, which are sparse.
-    states
-        States of all rows, which moves change in place.
-    updates
-        Public numbers by which derivatives become sums.
-    watched
-        Coordinates whose sums are looked at.
-    staleness
-        How far the derivative that a row has in all sums may be from its true one.
+    Moves change ``states`` in place, and sums at ``watched`` are looked at. The
+    derivative that a row has in all sums may be as far as ``staleness`` from its true
+    one.
 
     Notes
     -----
@@ -153,16 +144,7 @@ class Visit(NamedTuple):
 class GreedyDescent:
     """Weights that are released, and the private state that follows them.
 
-    Parameters
-    ----------
-    plan
-        What to do.
-    columns
-        Private rows.
-    squares
-        Mean squares of columns, from now on public.
-    rng
-        Where noise comes from.
+    ``squares`` are mean squares of columns, from now on public.
     """
 
     def __init__(

@@ -15,6 +15,8 @@ from tacit.solvers._coordinates.kernels import (
     _logistic,
     derivative_of,
     part,
+    shift_dense,
+    shift_sparse,
 )
 
 __all__ = []
@@ -25,8 +27,7 @@ def state_dense(A: Floats, w: Floats, t: Floats) -> None:
     """Add the margins to ``t``, for each row in the order of the features."""
     for j in range(len(w)):
         if w[j] != 0.0:
-            for i in range(len(t)):
-                t[i] += w[j] * A[j, i]
+            shift_dense(A, j, w[j], t)
 
 
 @njit(cache=True)
@@ -36,24 +37,7 @@ def state_sparse(
     """Add the margins to ``t``, for each row in the order of the features."""
     for j in range(len(w)):
         if w[j] != 0.0:
-            for a in range(indptr[j], indptr[j + 1]):
-                t[indices[a]] += w[j] * data[a]
-
-
-@njit(cache=True)
-def shift_dense(A: Floats, j: int, delta: float, t: Floats) -> None:
-    """Move all states along one column."""
-    for i in range(len(t)):
-        t[i] += delta * A[j, i]
-
-
-@njit(cache=True)
-def shift_sparse(
-    indptr: Positions, indices: Positions, data: Floats, j: int, delta: float, t: Floats
-) -> None:
-    """Move the states of the rows in one column."""
-    for a in range(indptr[j], indptr[j + 1]):
-        t[indices[a]] += delta * data[a]
+            shift_sparse(indptr, indices, data, j, w[j], t)
 
 
 @njit(cache=True)
@@ -100,37 +84,6 @@ def sums_sparse(
         for a in range(indptr[j], indptr[j + 1]):
             total += part(derivatives[indices[a]], data[a], scale, limit)
         sums[j] = total
-
-
-@njit(cache=True)
-def sum_dense(
-    A: Floats, j: int, t: Floats, scale: float, limit: float, kind: int, shape: float
-) -> int:
-    """Return one coordinate sum."""
-    column, total = A[j], 0
-    for i in range(len(t)):
-        total += part(derivative_of(kind, shape, t[i]), column[i], scale, limit)
-    return total
-
-
-@njit(cache=True)
-def sum_sparse(
-    indptr: Positions,
-    indices: Positions,
-    data: Floats,
-    j: int,
-    t: Floats,
-    scale: float,
-    limit: float,
-    kind: int,
-    shape: float,
-) -> int:
-    """Return one coordinate sum."""
-    rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
-    total = 0
-    for a in range(len(rows)):
-        total += part(derivative_of(kind, shape, t[rows[a]]), x[a], scale, limit)
-    return total
 
 
 @njit(cache=True)

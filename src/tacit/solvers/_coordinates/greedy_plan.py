@@ -10,7 +10,7 @@ from math import inf, isfinite, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, fraction, one_of
+from tacit._validate import PlainNumbers, fraction
 from tacit.convex.losses import has_residuals
 from tacit.convex.regularizers import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
@@ -42,7 +42,6 @@ __all__ = [
     "GreedyCoordinateDescentPlan",
     "GreedyRule",
     "Scores",
-    "check_rule",
     "greedy_rule",
     "settling",
     "split_noise",
@@ -63,27 +62,13 @@ MARGIN = 2.0**-16
 LARGEST_RATIO = 2.0**60
 
 
-def check_rule(rule: str) -> None:
-    """Reject an unknown rule."""
-    one_of(RULES, rule=rule)
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Public numbers by which coordinate sums become scores.
 
-    Parameters
-    ----------
-    rule
-        ``"gs-s"``, ``"gs-r"`` or ``"gs-q"``.
-    units
-        Integers that a row adds to a sum at most.
-    back
-        What an integer of each sum stands for, in units of the gradient.
-    smooth
-        Smoothness of each coordinate.
-    l1, l2, low, high
-        Penalties and ends of each weight.
+    A row adds at most ``units`` integers to a sum, each of which stands for ``back`` in
+    units of the gradient; ``smooth`` is the smoothness of each coordinate, and the rest
+    are penalties and ends of each weight.
 
     Notes
     -----
@@ -196,10 +181,6 @@ class GreedyRule:
         """Return the tolerated staleness of derivatives, for this noise and clip."""
         unit = self.bound if isfinite(self.bound) else clip
         return unit * min(max(STALE, HIDDEN * noise), MOST_STALE)
-
-    def polish(self, n_steps: int) -> int:
-        """Return how many updates to add to those of choices."""
-        return POLISH * n_steps
 
 
 def greedy_rule(

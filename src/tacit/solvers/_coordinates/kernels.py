@@ -140,10 +140,21 @@ def moved_weight(
 
 
 @njit(cache=True)
-def move_dense(t: Floats, column: Floats, delta: float) -> None:
-    """Move the states of all rows along one column."""
+def shift_dense(A: Floats, j: int, delta: float, t: Floats) -> None:
+    """Move all states along one column."""
     for i in range(len(t)):
-        t[i] += delta * column[i]
+        t[i] += delta * A[j, i]
+
+
+@njit(cache=True)
+def shift_sparse(
+    indptr: Positions, indices: Positions, data: Floats, j: int, delta: float, t: Floats
+) -> None:
+    """Move the states of the rows in one column."""
+    # slices, as their indices need no check for negative values
+    rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
+    for a in range(len(rows)):
+        t[rows[a]] += delta * x[a]
 
 
 @njit(cache=True)
@@ -179,6 +190,37 @@ def move_and_sum(
         for i in range(len(t)):
             t[i] += delta * last[i]
             total += part(_hinge(shape, t[i]), x[i], scale, limit)
+    return total
+
+
+@njit(cache=True)
+def sum_dense(
+    A: Floats, j: int, t: Floats, scale: float, limit: float, kind: int, shape: float
+) -> int:
+    """Return one coordinate sum."""
+    column, total = A[j], 0
+    for i in range(len(t)):
+        total += part(derivative_of(kind, shape, t[i]), column[i], scale, limit)
+    return total
+
+
+@njit(cache=True)
+def sum_sparse(
+    indptr: Positions,
+    indices: Positions,
+    data: Floats,
+    j: int,
+    t: Floats,
+    scale: float,
+    limit: float,
+    kind: int,
+    shape: float,
+) -> int:
+    """Return one coordinate sum."""
+    rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
+    total = 0
+    for a in range(len(rows)):
+        total += part(derivative_of(kind, shape, t[rows[a]]), x[a], scale, limit)
     return total
 
 
@@ -228,7 +270,7 @@ def pass_dense(
         released[k] = given[k] if follow else sums[k] + given[k]
         last, delta = j, _update(line, released[k])
     if len(order) > 0:
-        move_dense(t, A[last], delta)
+        shift_dense(A, last, delta, t)
 
 
 @njit(cache=True)
@@ -251,17 +293,13 @@ def pass_sparse(
     """Update weights one by one, visiting only the rows that have the feature."""
     for k in range(len(order)):
         j, line = order[k], table[seats[k]]
-        # slices, as their indices need no check for negative values
-        rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
-        scale, total = line[PER_UNIT], 0
-        for a in range(len(rows)):
-            total += part(derivative_of(kind, shape, t[rows[a]]), x[a], scale, limit)
-        sums[k] = total
-        released[k] = given[k] if follow else total + given[k]
+        sums[k] = sum_sparse(
+            indptr, indices, data, j, t, line[PER_UNIT], limit, kind, shape
+        )
+        released[k] = given[k] if follow else sums[k] + given[k]
         delta = _update(line, released[k])
         if delta != 0.0:
-            for a in range(len(rows)):
-                t[rows[a]] += delta * x[a]
+            shift_sparse(indptr, indices, data, j, delta, t)
 
 
 @njit(cache=True)

@@ -45,23 +45,11 @@ LOW_NOISE_SQUARES = 0.1
 class MeanSquares:
     """Mean squares of all columns: known, or to be released with noise.
 
-    Parameters
-    ----------
-    n_rows
-        Number of rows planned for.
-    x_norm
-        Bound on every entry.
-    n_private
-        How many columns have private mean squares: the first ones.
-    known
-        Public mean squares of the columns after them.
-    multiplier
-        Ratio of noise to sensitivity of the private ones; None where all are public.
-    noise
-        ``"grid"`` or ``"float"``.
-    counted
-        Whether there are as many rows as planned for. Where that is private, there may
-        be more, and a mean over those planned for be above the squared bound.
+    Those of the first ``n_private`` columns are private, with noise of ``multiplier``
+    times the sensitivity, and those of the columns after them ``known``. Entries are at
+    most ``x_norm``. ``counted`` says that there are as many rows as planned for: where
+    their number is private, a mean over those planned for may be above the squared
+    bound.
 
     Notes
     -----
@@ -164,26 +152,12 @@ def mean_squares(
     budget: Budget,
     noise: str = "grid",
 ) -> MeanSquares:
-    """Return which mean squares are public, and what they are.
+    """Return which mean squares are public, and what they are, all without noise yet.
 
-    Parameters
-    ----------
-    smoothness
-        As `check_smoothness` returns it.
-    portion
-        Part of the squared Gaussian parameter that the private ones are worth.
-    problem
-        The problem. Its constant feature is public, but for the number of rows: where
-        that is private, the squares of the constant reveal it as those of others do.
-    budget
-        What may be spent, by which ``"auto"`` chooses.
-    noise
-        ``"grid"`` or ``"float"``.
-
-    Returns
-    -------
-    MeanSquares
-        Without a multiplier: `MeanSquares.with_noise` adds it.
+    ``portion`` is the part of the squared Gaussian parameter that the private ones are
+    worth; the budget is what ``"auto"`` chooses by. The constant feature is public, but
+    for the number of rows: where that is private, the squares of the constant reveal it
+    as those of others do.
     """
     n_columns = problem.n_columns
     last = () if problem.constant is None else (max(problem.constant**2, 1e-200),)

@@ -9,12 +9,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tacit.convex._implicit_kernels import HINGE, LOGISTIC, SOFTMAX, softmax_derivatives
+
 __all__ = []
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
-
-LOGISTIC, HINGE, HUBER, SOFTMAX = 0, 1, 2, 3
 
 # Below this factor the weights are multiplied out, long before anything underflows
 SMALLEST_FACTOR = 1e-60
@@ -26,27 +26,17 @@ SMALL = 1e-280
 def _to_derivative(kind: int, shape: float, target: float, z: Floats) -> None:
     """Replace the margins of one row by its derivative, in place.
 
-    ``shape`` is the knee of the logistic loss, the half-width of the hinge or the
-    threshold of Huber's loss.
+    ``kind`` and ``shape`` are those of `tacit.convex.implicit.kernel_loss`.
     """
-    if kind == LOGISTIC:
+    if kind == SOFTMAX:
+        softmax_derivatives(int(target), z)
+    elif kind == LOGISTIC:
         z[0] = -target / (1.0 + np.exp(max(target * z[0], shape)))
     elif kind == HINGE:
         ramp = min(max(1.0 - target * z[0] + shape, 0.0), 2.0 * shape)
         z[0] = -target * ramp / (2.0 * shape)
-    elif kind == HUBER:
-        z[0] = min(max(z[0] - target, -shape), shape)
     else:
-        top = z[0]
-        for c in range(1, len(z)):
-            top = max(top, z[c])
-        total = 0.0
-        for c in range(len(z)):
-            z[c] = np.exp(z[c] - top)
-            total += z[c]
-        for c in range(len(z)):
-            z[c] /= total
-        z[int(target)] -= 1.0
+        z[0] = min(max(z[0] - target, -shape), shape)
 
 
 @njit(cache=True)

@@ -36,14 +36,9 @@ ROW_UNITS, LEAF_UNITS = 10, 16
 class RowPass:
     """Weights that go along rows, one after another, and stay in a ball or a set.
 
-    Parameters
-    ----------
-    problem
-        Loss, bounds on rows, and the set.
-    implicit
-        Whether the derivative of a step is that at its end, not at its start.
-    reach
-        Norm that weights cannot or need not pass, for problems without a set.
+    With ``implicit`` the derivative of a step is that at its end, not at its start.
+    ``reach`` is a norm that weights cannot or need not pass, for problems without a
+    set.
 
     Notes
     -----
@@ -139,17 +134,10 @@ class RowPass:
     ) -> Array:
         """Return the weights after each leaf, shape (leaves, outputs, features).
 
-        Parameters
-        ----------
-        V
-            Weights before the first leaf, left as they are.
-        X, y
-            Rows of all leaves, in order.
-        ends
-            Index after the last row of each leaf.
-        before, steps, after
-            Factor of the weights before the rows of a leaf, step along each of them,
-            and factor after them: one for implicit steps, from 1/2 to 1 for others.
+        ``V`` are the weights before the first leaf, left as they are, and ``ends`` the
+        index after the last row of each. Weights are multiplied by ``before`` a leaf,
+        make a step along each of its rows, and are multiplied by ``after``: one for
+        implicit steps, from 1/2 to 1 for others.
         """
         # long: both ways of taking the leaves share the compiled loop
         from tacit.convex import _implicit_kernels as kernels  # noqa: PLC0415 - numba

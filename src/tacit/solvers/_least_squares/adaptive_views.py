@@ -26,20 +26,10 @@ VIEW_ROWS = 1024
 class View:
     """A way to look at rows: every one in a unit ball, with a residual in [-1, 1].
 
-    Parameters
-    ----------
-    center
-        What to subtract from the features, of which there may be fewer than columns:
-        a constant at the end is left out.
-    stretch
-        A factor for each feature, or a matrix with a row for each.
-    target_center
-        What to subtract from targets.
-    target_unit
-        What to divide them by then.
-    weights
-        Weights of moved features in that unit, whose prediction is subtracted; None
-        for none.
+    Features less ``center`` are multiplied by ``stretch``, a factor for each or a
+    matrix with a row for each; a constant column at the end is left out. Targets are
+    centered and divided by a unit, in which ``weights`` predict them from moved
+    features; the prediction is subtracted.
 
     Notes
     -----
@@ -161,20 +151,11 @@ def believed(
 ) -> Array:
     """Return the mean of numbers given noisy ones, averaged over normal priors.
 
-    Parameters
-    ----------
-    noisy
-        Numbers with noise.
-    variance
-        Variance of the noise of each.
-    most
-        Largest sum of squares that there can be without noise.
-    shapes
-        Variances of the numbers up to a factor, one vector for each prior.
-    doubt
-        Prior probability that all numbers are zero.
-    densities
-        Parts of the numbers that are other than zero.
+    ``variance`` is that of the noise of each number, ``most`` the largest sum of
+    squares that there can be without noise, and ``doubt`` the prior probability that
+    all numbers are zero. ``shapes`` are variances of the numbers up to a factor, a
+    vector for each prior, and ``densities`` the parts of the numbers that are other
+    than zero.
 
     Notes
     -----

@@ -35,6 +35,7 @@ __all__ = [
     "minimum_in_box",
     "quadratic_of",
     "quadratic_tolerance",
+    "require_squared",
     "sums_roundoff",
 ]
 
@@ -60,12 +61,17 @@ PLAIN_STEPS = 8
 STEPS_BETWEEN = 32
 
 
-def check_problem(problem: Problem, solver: str) -> None:
-    """Reject all but least squares in L2 with a set whose minimum is certified here."""
+def require_squared(problem: Problem, solver: str, instead: str) -> None:
+    """Reject all losses but that of least squares."""
     if not isinstance(problem.loss, Squared):
         raise PlanError(
-            f"{solver} solves least squares only, got {problem.loss!r}; use AMP."
+            f"{solver} solves least squares only, got {problem.loss!r}; use {instead}."
         )
+
+
+def check_problem(problem: Problem, solver: str) -> None:
+    """Reject all but least squares in L2 with a set whose minimum is certified here."""
+    require_squared(problem, solver, "AMP")
     problem.require_l2_rows(solver)
     if problem.n_features > MOST_WEIGHTS:
         raise PlanError(
@@ -212,20 +218,10 @@ def quadratic_tolerance(
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """``w^T A w / 2 - <first, w>`` for a matrix A known by its products.
+    """``w^T A w / 2 - <first, w>`` for a matrix A known by its product ``A w``.
 
-    Parameters
-    ----------
-    product
-        Returns ``A w``.
-    first
-        Linear part, with its sign changed.
-    ridge
-        What no eigenvalue of A is below.
-    steepest
-        An upper bound on all of them.
-    roundoff
-        Bound on the error of a computed gradient, for any w in the set.
+    No eigenvalue of A is below ``ridge`` or above ``steepest``, and ``roundoff`` bounds
+    the error of a computed gradient, for any w in the set.
     """
 
     product: Callable[[Array], Array]

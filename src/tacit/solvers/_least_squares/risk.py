@@ -97,17 +97,10 @@ def expected_excess(
 ) -> float:
     """Return the expected excess of the summed loss, half the squared residuals.
 
-    Parameters
-    ----------
-    spectrum
-        Eigenvalues of the second moments of the rows.
-    weights
-        Minimizer without noise, along the eigenvectors.
-    curvature
-        Eigenvalues of the Hessian used instead: the spectrum plus a ridge,
-        or lifted.
-    noise
-        Standard deviation of the linear term along the eigenvectors.
+    ``spectrum`` has the eigenvalues of the second moments of the rows, ``weights`` the
+    minimizer without noise along their eigenvectors, ``curvature`` the eigenvalues of
+    the Hessian used instead, lifted or with a ridge, and ``noise`` the standard
+    deviation of the linear term.
 
     Notes
     -----

@@ -55,18 +55,10 @@ def entropy_minimum(
 ) -> Array:
     """Return log-weights whose stationarity residual is within tolerance.
 
-    Parameters
-    ----------
-    loss, rows
-        The risk, a sum over rows.
-    weight
-        Factor of the negative entropy.
-    tolerance
-        Largest entry of ``weight phi + gradient`` less the best constant.
-    smoothness
-        Bound on the change of the gradient's entries by an L1 change of the weights.
-    n_steps
-        Mirror steps after which the residual is within tolerance, from the rate.
+    The residual is ``weight phi + gradient`` less the best constant, in its largest
+    entry; ``weight`` is the factor of the negative entropy. ``smoothness`` bounds the
+    change of the gradient's entries by an L1 change of the weights, from which
+    ``n_steps`` mirror steps follow.
 
     Notes
     -----

@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from tacit._validate import PlainNumbers, one_of, plain
+from tacit._validate import PlainNumbers, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.privacy import ApproxDP, Budget, Event, PureDP
 from tacit.privacy.events import TiltedMinimum
 from tacit.solvers._base import Problem, plan_assumptions
 
-__all__ = [
-    "DISTRIBUTIONS",
-    "NoiseDistribution",
-    "PlannedNoise",
-    "check_distribution",
-    "choose_distribution",
-]
+__all__ = ["DISTRIBUTIONS", "NoiseDistribution", "PlannedNoise", "choose_distribution"]
 
 DISTRIBUTIONS = ("gaussian", "gamma", "laplace")
 # Probability that some coordinate of the noise exceeds `NoiseDistribution.furthest`
@@ -29,15 +23,8 @@ RARELY = 1e-4
 class NoiseDistribution(PlainNumbers):
     """Noise on a vector of ``size`` numbers, in units of its L2 sensitivity.
 
-    Parameters
-    ----------
-    name
-        ``"gaussian"``; ``"gamma"``, of density proportional to ``exp(-|b|_2)``; or
-        ``"laplace"``, to ``exp(-|b|_1)``. The last two bound the loss itself.
-    size
-        Number of coordinates.
-    noise
-        ``"grid"`` or ``"float"``.
+    ``name`` is ``"gaussian"``; ``"gamma"``, of density proportional to ``exp(-|b|_2)``;
+    or ``"laplace"``, to ``exp(-|b|_1)``. The last two bound the loss itself.
     """
 
     name: str
@@ -154,11 +141,6 @@ def _gamma_slack(epsilon: float, size: int) -> float:
     """
     slack = (1 + exp(min(epsilon, 600.0))) * size * sqrt(size) * 2.0**-90
     return min(slack, 0.5)
-
-
-def check_distribution(name: str | None) -> None:
-    """Reject an unknown distribution."""
-    one_of((*DISTRIBUTIONS, None), law=name)
 
 
 def choose_distribution(

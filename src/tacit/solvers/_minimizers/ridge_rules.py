@@ -53,16 +53,9 @@ def ridge_for_weights(
 ) -> float:
     """Return the ridge with the least bound on the expected risk, whatever the width.
 
-    Parameters
-    ----------
-    problem
-        A problem whose loss is Lipschitz.
-    neighbors
-        The relation, which sets the sensitivity.
-    weight_norm
-        Public bound on the norm of the best weights.
-    std
-        Noise in any one direction, in units of the sensitivity of the gradient.
+    The loss must be Lipschitz. ``weight_norm`` is a public bound on the norm of the
+    best weights, and ``std`` the noise in any one direction, in units of the
+    sensitivity of the gradient.
 
     Notes
     -----
