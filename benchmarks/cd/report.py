@@ -290,8 +290,8 @@ def page(lines: list[Line]) -> str:
         "Private coordinate descent on the problems that it was published with "
         "(Mangold, Bellet, Salmon and Tommasi, ICML 2022 and AISTATS 2023), compared "
         "with proximal DP-SGD with the best batch size: 1, 16, 64, 256, 1,024, 4,096 "
-        "or all rows on the problems of the first paper, 64, 256 or all rows on the others. "
-        "`make bench SUITE=cd` measures these tables.",
+        "or all rows on the problems of the first paper, 64, 256 or all rows on the "
+        "others. `make bench SUITE=cd` measures these tables.",
         missing(lines),
         "The figure is the relative error `(F(w) - F*) / F*` of the objective, mean of "
         "ten runs, at ε = 1 (10 for `sparse_lasso`) and δ = 1/n². Clip, step and "
