@@ -61,6 +61,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.words
 
 test: lint
 	@$(PYTEST) -m "not slow"

@@ -91,16 +91,16 @@ def clones_and_accounts():
     X, y = two_classes()
     ledger = Ledger(Budget(2.0, 1e-5))
     model = LogisticRegression(1.0, DELTA)
-    done = _until_refused(lambda: clone(model).fit(X, y, ledger=ledger), 5)
+    done = _until_rejected(lambda: clone(model).fit(X, y, ledger=ledger), 5)
     return Evidence(
         "Five clones are fitted at epsilon 1 under a cap of 2.",
-        f"{done} fit, the next is refused",
+        f"{done} fit, the next is rejected",
         f"recorded {ledger.spent():.3g}",
         done < 5 and ledger.spent() <= 2,
     )
 
 
-def _until_refused(fit, most):
+def _until_rejected(fit, most):
     for done in range(most):
         try:
             fit()
@@ -116,11 +116,11 @@ def searches_and_accounts():
     with config_context(enable_metadata_routing=True):
         asked = model.set_fit_request(ledger=True)
         search = GridSearchCV(asked, {"ridge": [0.0, 1.0]}, cv=3, error_score="raise")
-        rejected = not _until_refused(lambda: search.fit(X, y, ledger=ledger), 1)
+        rejected = not _until_rejected(lambda: search.fit(X, y, ledger=ledger), 1)
     fits = len(ledger.report().entries)
     return Evidence(
         "GridSearchCV fits seven models at epsilon 1 under a cap of 2.",
-        f"refused after {fits} fits" if rejected else "all seven fit",
+        f"rejected after {fits} fits" if rejected else "all seven fit",
         f"recorded {ledger.spent():.3g}; without a ledger nothing is recorded",
         rejected and ledger.spent() <= 2,
     )
@@ -168,7 +168,7 @@ def unfinished_fits():
     taken = signature(LogisticRegression).parameters
     return Evidence(
         "A fit is stopped before it reaches its minimum, for which its proof is.",
-        "cannot be asked for",
+        "not possible",
         "no parameter limits iterations, and a minimum that is not certified is an "
         "error",
         not {"max_iter", "tol"} & set(taken),

@@ -19,14 +19,14 @@ SECTIONS = (
     Section(
         "chosen",
         "Chosen neighbors",
-        "Rows of zeros but one, which is replaced by zeros. Classifiers are "
-        "judged by the exact ratio of the densities of what they release, by the "
-        "noise that each adds; regressions by the size of their one "
+        "All rows are zeros except for one, which is replaced by zeros. The score of a "
+        "classifier is the exact ratio of the densities of its release under the "
+        "noise that it adds; that of a regression is the size of its only "
         "coefficient. `at least` is the bound on epsilon, which holds with confidence "
         f"{CONFIDENCE:g} for each row; `hits` are the counts of the chosen event on "
         "the two sides, among the judged runs of each. The control is the same attack "
-        "on a quarter as many fits, given four times the epsilon: where it stays below "
-        "the promise, this pair would not show so much noise missing.",
+        "on a quarter as many fits with four times the epsilon: where it stays below "
+        "the guarantee, this pair could not show that so much noise is missing.",
     ),
     Section(
         "estimators",
@@ -34,7 +34,7 @@ SECTIONS = (
         "`audit_estimator` with 500 runs a side at epsilon 1, which knows "
         "nothing of either library but `fit`, `epsilon` and a bound on rows. It flips "
         "the label of one row, once at the bounds and once far beyond. Same "
-        "confidence; `leaks`, if any, are attributes that tell the sides apart in "
+        "confidence; `leaks`, if any, are attributes that distinguish the sides in "
         "every run.",
     ),
     Section(
@@ -49,8 +49,8 @@ SECTIONS = (
     Section(
         "promises",
         "Six situations",
-        "What happened, and what shows it. `kept` says whether the noise or the "
-        "account was what privacy needs.",
+        "The outcome in each situation, and the evidence for it. `kept` says whether "
+        "the noise or the account was as privacy requires.",
     ),
 )
 

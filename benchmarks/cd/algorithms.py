@@ -304,7 +304,7 @@ def _algorithms():
     )
     yield gcd(
         "dp_gcd_free",
-        "DP-GCD, ours, choices for free (not private)",
+        "DP-GCD, ours, choices without noise (not private)",
         prepare=partial(
             greedy, rule="gs-s", mechanism="gumbel", plain=False, free=True
         ),
@@ -319,7 +319,7 @@ def _algorithms():
 ALGORITHMS = {algorithm.name: algorithm for algorithm in _algorithms()}
 
 
-# Where the rules are compared, and where choices for free tell what may be reached
+# Where the rules are compared, and where choices without noise show what may be reached
 RULES_COMPARED = ("square", "log1", "log2", "madelon_l1", "california")
 CHOICES_FREE = ("square", "log1", "log2")
 # Samples for the wide problems, where smaller ones are as far from anything useful

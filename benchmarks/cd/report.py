@@ -38,7 +38,7 @@ FAMILIES = {
     "DP-SGD, single rows": ("dp_sgd_1",),
     "DP-GCD published": RULES,
     "DP-GCD ours": ("dp_gcd_gumbel", "dp_gcd"),
-    "choices for free (not private)": ("dp_gcd_free",),
+    "choices without noise (not private)": ("dp_gcd_free",),
 }
 SPARSE = ("square", "california", "dorothea", "madelon_l1")
 
@@ -287,32 +287,34 @@ def page(lines: list[Line]) -> str:
     """Return the page of the guide."""
     parts = [
         "# Coordinate descent in figures",
-        "What private coordinate descent reaches on the problems it was published on "
-        "(Mangold, Bellet, Salmon and Tommasi, ICML 2022 and AISTATS 2023), beside "
-        "proximal DP-SGD with the best batch size: 1, 16, 64, 256, 1,024, 4,096 or all "
-        "rows on the problems of the first paper, 64, 256 or all rows on the others. "
-        "`make bench SUITE=cd` measures all of it again.",
+        "Private coordinate descent on the problems that it was published with "
+        "(Mangold, Bellet, Salmon and Tommasi, ICML 2022 and AISTATS 2023), compared "
+        "with proximal DP-SGD with the best batch size: 1, 16, 64, 256, 1,024, 4,096 "
+        "or all rows on the problems of the first paper, 64, 256 or all rows on the "
+        "others. `make bench SUITE=cd` measures these tables.",
         missing(lines),
         "The figure is the relative error `(F(w) - F*) / F*` of the objective, mean of "
         "ten runs, at ε = 1 (10 for `sparse_lasso`) and δ = 1/n². Clip, step and "
-        "passes are tuned on the objective for nothing, as in the papers, so that it "
-        "compares algorithms and promises nobody such an error. The last column of "
-        "errors is our estimator as it comes: nothing is tuned, and all that it takes "
-        "from the data is paid for. Columns of `_raw` sets have unequal scales; the "
-        "other real sets are standardized for nothing. DP-CD without further words is "
-        "given the smoothness constants, as in the paper. DP-SGD hides that a row is "
-        "added or removed, which asks for half the noise of hiding a replacement, as "
-        "the others do. Choices for free have no noise and leave all of the budget to "
-        "updates: what is left with the same updates after up to 20 such choices. The "
-        "penalties were not all printed: the second table says where each is from.",
+        "passes are tuned on the objective without a charge, as in the papers: the "
+        "table compares algorithms, and such errors cannot be expected in practice. "
+        "The last column of errors is our estimator with its defaults: nothing is "
+        "tuned, and everything that it uses of the data is charged. Columns of `_raw` "
+        "sets have unequal scales; the other real sets are standardized without a "
+        "charge. `DP-CD` is given the smoothness constants, as in the paper. DP-SGD "
+        "is private for adding or removing a row, which needs half the noise; the "
+        "others are private for replacing a row. Choices without noise leave all of "
+        "the budget to updates: the column has the error with the same updates after "
+        "up to 20 such choices. Not all penalties were printed: the second table has "
+        "the source of each.",
         "## Errors",
         comparison(lines),
-        "![Error against passes](coordinate_descent_figures.png)",
+        "![Error against passes](coordinate_descent.png)",
         "## Problems",
         problems(lines),
         "## Weights found",
-        "Weights of the optimum that were found, others that were, and the error; the "
-        "printed ones are from Table D.4 of P. Mangold's thesis (Lille 2023).",
+        "Weights of the optimum that were found, other weights that were found, and "
+        "the error; the printed ones are from Table D.4 of P. Mangold's thesis (Lille "
+        "2023).",
         supports(lines),
     ]
     return "\n\n".join(parts) + "\n"

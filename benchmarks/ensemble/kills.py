@@ -212,7 +212,7 @@ def measured(folder: Path, case: Case) -> dict[str, Any]:
         **{name: row[name] for name in ("labelings", "charges", "different")},
         **{name: row[name] for name in ("unsound", "left_over")},
         "seconds": round(time.perf_counter() - begun, 1),
-        "seconds_alone": round(alone, 2),
+        "seconds_without_kills": round(alone, 2),
     }
 
 

@@ -46,7 +46,7 @@ class Published:
     def words(self) -> str:
         return (
             f"epsilon {self.epsilon:g}, delta {self.delta:g}, {self.n_queries} "
-            f"questions, {self.refusals} refusals"
+            f"queries, {self.refusals} refusals"
         )
 
 
@@ -171,7 +171,7 @@ def teachers(distance: int, agreement: float) -> int:
 
 
 def practical_rows() -> Iterator[dict[str, Any]]:
-    """Yield what an answer takes: reference, the same here, and the library's split."""
+    """Yield distances needed: reference, the same here, and the library's split."""
     for one in PRACTICAL:
         setting = {"epsilon": one.epsilon, "refusals": one.refusals}
         budget = Budget(one.epsilon, 1e-6)
@@ -181,26 +181,26 @@ def practical_rows() -> Iterator[dict[str, Any]]:
         for name, values in (
             ("reference", reference),
             ("even split, new thresholds", needed(plain)),
-            ("split that is chosen", needed(chosen)),
+            ("chosen split", needed(chosen)),
         ):
             yield {
-                "part": "what an answer takes",
+                "part": "distance needed for an answer",
                 **setting,
                 "by": name,
-                "refusals_a_threshold": chosen.per_group
-                if name == "split that is chosen"
+                "refusals_per_threshold": chosen.per_group
+                if name == "chosen split"
                 else 1,
                 "threshold_scale": values[0],
                 "threshold": values[1],
                 "distance": values[2],
                 "teachers_at_95_percent": values[3],
                 "teachers_at_80_percent": values[4],
-                "of_the_reference": values[2] / one.distance,
+                "ratio_to_reference": values[2] / one.distance,
             }
 
 
 def needed(votes: StableVotes) -> tuple[float, float, int, int, int]:
-    """Return scale, threshold, distance told in 99 of 100 cases, and teachers."""
+    """Return scale, threshold, distance answered in 99 of 100 cases, and teachers."""
     distance = votes.distance_needed()
     many, few = (teachers(distance, agreement) for agreement in AGREEMENTS)
     return votes.threshold_scale, votes.threshold, distance, many, few
@@ -219,8 +219,8 @@ def gain_rows() -> Iterator[dict[str, Any]]:
                 "part": "gain of the split",
                 "epsilon": epsilon,
                 "refusals": refusals,
-                "refusals_a_threshold": chosen.per_group,
-                "share_of_the_threshold": chosen.threshold_epsilon / group,
+                "refusals_per_threshold": chosen.per_group,
+                "fraction_for_the_threshold": chosen.threshold_epsilon / group,
                 "even_split": before,
                 "chosen_split": after,
                 "ratio": after / before,

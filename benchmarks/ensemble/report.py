@@ -20,7 +20,7 @@ SUMMARY = DOCS / "use/any_learner.md"
 SHOWN = (
     f"![Accuracy of students by epsilon]({PICTURE.name})",
     "",
-    f"![Questions that a budget answers]({factor.PICTURE.name})",
+    f"![Queries that a budget answers]({factor.PICTURE.name})",
     "",
 )
 Row = dict[str, Any]
@@ -29,49 +29,52 @@ SECTIONS = (
     Section(
         "reference",
         "Constants of stable votes",
-        "Reference values of the published mechanism and of its correction beside "
-        "those of the library; what an answer takes with 99 percent certainty, in "
-        "distance and in teachers of whom 95 or 80 percent agree; and the distance "
-        "with an even split of the budget, a new threshold after each refusal, beside "
-        "that of the split and the grouping that a plan chooses. Delta is 1e-6.",
+        "The first table compares constants of the published mechanism, and of its "
+        "correction, with those of the library. The second has the distance at which "
+        "a query is answered with probability 0.99, and how many teachers have this "
+        "distance if 95 or 80 percent of them agree. The third compares an even split "
+        "of the budget, with a new threshold after each refusal, with the split and "
+        "grouping that a plan chooses. Refusals are queries that are not answered, at "
+        "most `max_refusals` of them. Delta is 1e-6.",
     ),
     Section(
         "factor",
-        "Questions that a budget answers",
-        "Teachers agree to 95 percent on all questions but a share alpha, on which "
-        "they are divided evenly; epsilon 1 at delta 1e-6. Stable votes pay for "
-        "refusals alone. `composed` pays for each answer of its own stable release by "
-        "composition, `gnmax` has noisy votes that are right on 99 percent of the easy "
-        "questions.",
+        "Queries that a budget answers",
+        "95 percent of the teachers agree on all queries except for a fraction alpha, "
+        "on which they are divided evenly; epsilon 1 at delta 1e-6. Stable votes pay "
+        "only for refusals. `composed` pays for a stable release of each answer, by "
+        "composition, and `gnmax` has noisy votes that are right on 99 percent of the "
+        "easy queries.",
     ),
     Section(
         "accuracy",
         "Students on public sets",
         "Accuracy on test rows, by epsilon; delta is one over the squared number of "
-        "private rows. Teachers vote on a public pool. Students are "
-        "`PrivateStudent`: the `default` one, which smooths votes over plain columns, "
-        "and a `ridge` regression on the public map, which is a `NeighborMap` of the "
-        "pool. They learn noisy shares of votes where these are told, and labels "
+        "private rows. Teachers vote on a public pool. Students are `PrivateStudent`: "
+        "the `default` one, which smooths votes over plain columns, and a `ridge` "
+        "regression on the public map, which is a `NeighborMap` of the pool. They "
+        "learn from noisy vote fractions where these are released, and from labels "
         "elsewhere. Rows per teacher are chosen by the accuracy on private rows that "
-        "no teacher saw, **which is not paid for**: with the number set beforehand, "
-        "expect less. Maps, teachers and students were settled on another split of "
-        "the same sets, whose rows overlap with these, test rows among them. Noise is "
-        "the exact one of the library, on votes that were cast once; lines are means "
-        "of two draws of it. `private linear` is `LogisticRegression` with its "
+        "no teacher saw, **which is not paid for**: with a number fixed beforehand, "
+        "expect less. Maps, teachers and students were chosen on another split of the "
+        "same sets, whose rows overlap with these, including test rows. Noise is the "
+        "exact noise of the library, on votes that were cast once; each line is the "
+        "mean of two draws of it. `private linear` is `LogisticRegression` with its "
         "defaults on all private rows, in plain columns or on the same public map; "
         "`none` is a learner on all private rows without privacy.",
     ),
     Section(
         "speed",
         "Time and memory of teachers",
-        "Training and voting on one core and on two, in memory and from a folder.",
+        "Training and voting on one core and on two, with teachers in memory and in a "
+        "folder.",
     ),
     Section(
         "kills",
         "Killed processes",
         "`tacit label`, killed with signal 9 at random moments and started again. Its "
-        "labels and its student are held against those of a run that nothing "
-        "disturbed, byte for byte.",
+        "labels and its student are compared with those of an undisturbed run, byte "
+        "for byte.",
     ),
 )
 

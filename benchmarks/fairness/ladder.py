@@ -4,9 +4,9 @@
 ``celeba_attributes``, at epsilon one and delta one over the squared number of rows,
 with probability 0.99: first as published, then with one repair after the other. A
 column is a model: with the ridge that the published code really has, with the one that
-it names and that its noise is for, and with a loss whose slope is capped at one half,
-which halves the sensitivity. Noise calibrated for the second says nothing about the
-privacy of the first, whose bounds are there for comparison alone.
+it names and that its noise is for, and with a loss whose derivative is capped at one
+half, which halves the sensitivity. Noise calibrated for the second says nothing about
+the privacy of the first, whose bounds are there only for comparison.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def models(fits: Fits) -> Iterator[Model]:
     yield Model("ridge as in the code", fits.plain(n, n / mu), x_norm)
     yield Model("ridge as stated", fits.plain(n, 1 / (n * mu)), x_norm)
     capped = fits.reference("corrected", n, EPSILON).weights
-    yield Model("and slope capped", capped, problem.x_norm / 2)
+    yield Model("as stated, with capped derivative", capped, problem.x_norm / 2)
 
 
 def steps(judge: Judge, model: Model) -> Iterator[tuple[str, float]]:
@@ -77,10 +77,10 @@ def steps(judge: Judge, model: Model) -> Iterator[tuple[str, float]]:
     yield "count, L = &#124;x&#124;", most(norms, printed, "count")
     yield "and exact quantile and calibration", most(norms, exact, "count")
     yield "and one-sided (the library)", most(norms, exact, "one_sided")
-    yield "answers turned, by formula", expected_flips(margins, norms, noise)
+    yield "predictions changed, by formula", expected_flips(margins, norms, noise)
     turned = simulated_flips(judge, model.weights, noise)
-    yield f"answers turned, mean of {N_MODELS}", float(turned.mean())
-    yield f"answers turned, most of {N_MODELS}", float(turned.max())
+    yield f"predictions changed, mean of {N_MODELS}", float(turned.mean())
+    yield f"predictions changed, most of {N_MODELS}", float(turned.max())
     yield "accuracy of the model", float(judge.right(model.weights).mean())
     yield "norm of the weights", float(np.linalg.norm(model.weights))
     yield "median margin", float(np.median(np.abs(margins)))

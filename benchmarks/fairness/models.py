@@ -3,7 +3,7 @@
 Three recipes for the same promise, (epsilon, 1/n^2):
 
 * ``printed``: the published experiment. The loss has a ridge of one over n^2 where the
-  noise is calibrated for one, so its models are **not private as promised**; noise by
+  noise is calibrated for one, so its models are **not private as claimed**; noise by
   the classical formula, distance by the published lemma.
 * ``corrected``: `LogisticRegression` with output perturbation and the ridge that the
   publication names, one on the mean loss; noise by the exact calibration, distance by

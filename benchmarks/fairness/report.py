@@ -24,36 +24,37 @@ SECTIONS = (
     Section(
         "table",
         "Bounds at epsilon one",
-        "Mean over groups of the most by which a figure can differ between the "
-        "private model and the one without noise, with probability 0.99, and below it "
-        "the largest such mean among 100 private models. `For everyone` is how far "
-        "the figures of the private model in the population can be from those that "
-        "the other has on the held-out rows, sampling included. Columns are in the "
-        "order of the publication, whose code looks at no label for equalized odds.",
+        "Mean over groups of the largest difference that is possible between a figure "
+        "of the private model and of the one without noise, with probability 0.99, "
+        "and below it the largest such mean among 100 private models. `For everyone` "
+        "bounds the difference between the figures of the private model in the "
+        "population and those of the other model on the held-out rows, including the "
+        "sampling error. Columns are in the order of the publication, whose code uses "
+        "no labels for equalized odds.",
     ),
     Section(
         "ladder",
-        "One repair after the other",
-        "The bound on accuracy on `celeba_attributes`, first as published. Answers "
-        "that are turned one way make up for those turned the other way, so accuracy "
-        "changes by less than answers turn.",
+        "One correction after the other",
+        "The bound on accuracy on `celeba_attributes`, first as published. "
+        "Predictions that are changed in one direction compensate for those changed "
+        "in the other, so accuracy changes less than predictions do.",
     ),
     Section(
         "ridge",
-        "What a ridge costs and brings",
+        "Costs and benefits of a ridge",
         "Output perturbation of the library at epsilon one. Where the ridge is so "
         "large that one label is predicted for everyone, nothing can change: a "
         "certificate says how near two models are, and not that either is any good. "
-        "`Models outside` of 100 left their certified intervals, of which one is "
-        "expected at most.",
+        "`Models outside` counts, out of 100, the models outside their certified "
+        "intervals; at most one is expected.",
     ),
     Section(
         "sweeps",
-        "Where bounds begin to tell something",
-        f"The fewest rows at epsilon one, and the least epsilon with all rows, from "
-        f"which on a bound is at most {USEFUL}; `nowhere` where it never is. Of all "
-        "private models drawn for the pictures above, the last column counts those "
-        "outside their certified intervals, or beyond the printed bound.",
+        "Where bounds begin to be useful",
+        "The smallest number of rows at epsilon one, and the smallest epsilon with "
+        f"all rows, from which on a bound is at most {USEFUL}; `nowhere` if it never "
+        "is. Of all private models drawn for the pictures above, the last column "
+        "counts those outside their certified intervals, or beyond the printed bound.",
     ),
 )
 

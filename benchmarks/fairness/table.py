@@ -22,7 +22,7 @@ EPSILON = 1.0
 # Mangold 2023, Table 6.1; its second set is not ours
 PUBLISHED = dict(zip(SHOWN, (0.1044, 0.0975, 0.0975, 0.0975, 0.0487), strict=True))
 WORDS = {
-    "printed": "its recipe here (its models are not private as promised)",
+    "printed": "its recipe here (its models do not have the stated guarantee)",
     "corrected": "corrected, ridge as stated",
     "library": "corrected, ridge of the library",
 }

@@ -27,14 +27,15 @@ SECTIONS = (
         "ratings and fresh noise; a solver whose fits take long has fewer runs. Delta "
         "is 1e-6, and epsilon is for a whole user. Private solvers have their "
         "defaults. **The 400 films of `movielens_1m_top400` were chosen by their "
-        "numbers of ratings, which is not private**: a public catalogue is assumed, "
-        "there and everywhere. `user means` need nobody else's ratings and cost no "
+        "numbers of ratings, which is not private**: a public catalogue is assumed "
+        "for all sets. `user means` need no ratings of other users and cost no "
         "privacy; `user and item means` has item means without privacy; `als without "
         "privacy` has biases, and rank and ridge chosen on ratings that no run holds "
-        "out. The last columns say at which epsilons a private solver is better than "
-        "means, by two standard errors on the same test ratings; `nowhere` under "
-        "user means says that it is **not worth its privacy on this set**. `rank_one` "
-        "was made: a sign of the user times a sign of the item, 80 ratings a user.",
+        "out. The last columns give the epsilons at which a private solver is better "
+        "than means, by two standard errors on the same test ratings; `nowhere` under "
+        "user means shows that it is **not worth its privacy on this set**. "
+        "`rank_one` is synthetic: a sign of the user times a sign of the item, 80 "
+        "ratings per user.",
     ),
     Section(
         "reference",
@@ -52,11 +53,12 @@ SECTIONS = (
     Section(
         "speed",
         "Time and memory",
-        "On one thread, in the same run. A step of Frank-Wolfe beside `svds` of SciPy "
-        "for the first singular triplet of the same matrix; a pass of private "
-        "alternating least squares beside one of the package `implicit` with as many "
-        "factors, which has no privacy; and whole fits in processes of their own, with "
-        "the most memory that they held beyond the ratings that they were given.",
+        "On one thread, in the same run. A step of Frank-Wolfe is compared with "
+        "`svds` of SciPy for the first singular triplet of the same matrix; a round "
+        "of private alternating least squares with one of the package `implicit` with "
+        "as many factors, which has no privacy; and whole fits ran in processes of "
+        "their own, with their peak memory in addition to the ratings that they were "
+        "given.",
     ),
 )
 

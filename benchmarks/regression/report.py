@@ -25,13 +25,13 @@ DRAWN = ("auto", "ada_ssp", "noisy_gd", "preconditioned_gd", "diffprivlib_widene
 # below this, a number says no more than that the mean would have been better
 LEAST = -10.0
 SUPPORT = (
-    "Least rows from which on all columns that matter are found, and no other, in half "
-    "and in nine tenths of the runs."
+    "Smallest number of rows from which on exactly the columns that matter are found, "
+    "in half and in nine tenths of the runs."
 )
 SEARCH = (
     "Accuracy on other rows of Adult: `search` is the model that a search over 20 "
-    "candidates releases at a total epsilon of 1, `private` each candidate alone at "
-    "the budget of one run, `plain` each without noise."
+    "candidates releases at a total epsilon of 1, `private` each candidate by itself "
+    "at the budget of one run, `plain` each without noise."
 )
 
 
@@ -55,7 +55,7 @@ def cell(scores: list[float]) -> str:
     if not scores:
         return ""
     if not kept:
-        return "refused"
+        return "rejected"
     mean, spread = float(np.mean(kept)), float(np.std(kept))
     if mean < LEAST:
         return f"< {LEAST:g}"

@@ -176,13 +176,13 @@ def noise_study(quick: bool, rng: Generator) -> Iterator[Row]:
                 [clipped_excess(d, part) for part in spawn(rng, draws)]
             )
     for kind, samples in kinds.items():
-        yield from rows_of("noise alone, by columns", kind, "columns", samples, rng)
+        yield from rows_of("noise only, by columns", kind, "columns", samples, rng)
 
 
 def rows_of(
     part: str, kind: str, over: str, samples: dict[int, Array], rng: Generator
 ) -> Iterator[Row]:
-    """Return a line for each place of a study, the last with the slope."""
+    """Return a line for each place of a study, the last with the exponent."""
     derivative = derivative_of(list(samples), list(samples.values()), rng)
     for position, sample in samples.items():
         mean, error = worst(sample)
@@ -195,7 +195,7 @@ def rows_of(
             "excess": round(mean, 4),
             "standard_error": round(error, 4),
             "draws": len(sample),
-            "slope": round(derivative[0], 3) if last else "",
+            "exponent": round(derivative[0], 3) if last else "",
             "from": round(derivative[1], 3) if last else "",
             "to": round(derivative[2], 3) if last else "",
         }

@@ -22,27 +22,27 @@ SECTIONS = (
         "prefix",
         "Continual sums",
         "Errors of sums for unit sensitivity and a multiplier of one over the whole "
-        "stream, as measured on 100 numbers at once and as planned; time and memory of "
-        "streams of 100 numbers a step. `largest` is over all steps, so that what was "
-        "measured is a little above what was planned. The comparison is with expected "
-        "values, to four digits. Buffers are designed for the least largest error; "
-        "those with the expected root mean square are designed for that one, and have "
-        "largest errors that are 2 percent higher.",
+        "stream, as measured on 100 numbers at once and as planned; time and memory "
+        "of streams of 100 numbers per step. `largest` is over all steps, so that the "
+        "measured value is a little above the planned one. The comparison is with "
+        "expected values, to four digits. BLT mechanisms are designed for the "
+        "smallest largest error; those with an expected root mean square are designed "
+        "for the root mean square, and have largest errors that are 2 percent higher.",
     ),
     Section(
         "regret",
-        "Regret on made-up streams",
+        "Regret on synthetic streams",
         "Regret after the last step, and the exponent with which it grows with the "
-        "number of steps, between the ends of an interval of 95 percent, beside that "
+        "number of steps, with the ends of a 95 percent interval, beside the exponent "
         "of the bound. The budget is epsilon 8 at delta 1e-5, and steps have one row.",
     ),
     Section(
         "hedge",
         "Following the best of several experts",
-        "Regret at the largest number of steps beside its bound, and the exponent with "
-        "which it grows with that number, each with half of its interval of 95 "
-        "percent, where the best expert is the same at all times or another from the "
-        "middle on. There is no exponent where a run beat every expert. One row a "
+        "Regret at the largest number of steps beside its bound, and the exponent "
+        "with which it grows with that number, each with half of its 95 percent "
+        "interval. The best expert is the same all the time, or changes in the "
+        "middle. There is no exponent where a run beat every expert. One row per "
         "step, epsilon 1 at delta 1e-6.",
         with_column="exponent",
     ),
@@ -50,28 +50,30 @@ SECTIONS = (
         "real",
         "Public streams",
         "Each row is predicted before it is learned. `past rows` predicts the most "
-        "frequent label or the mean so far, `river` its linear models behind its own "
-        "scaler, both without privacy. Columns are epsilons; `none` is without noise.",
+        "frequent label or the mean so far, `river` uses its linear models behind its "
+        "own scaler, both without privacy. Columns are epsilons; `none` is without "
+        "noise.",
         spread=("epsilon", "score"),
     ),
     Section(
         "incremental",
         "Incremental regression",
-        "How much larger the sum of squared residuals over all rows so far is than the "
-        "least in the set, when three quarters of the steps are over, at the largest "
-        "size that was tried; and the exponent with which it grows with that size, in "
-        "an interval of 95 percent. "
-        "Rows have norm one and targets are up to one. `published noise` has the "
-        "constants of the paper, `refits` is `IncrementalERM`, which keeps all rows. "
-        "Noise alone is of deviation one; the streams have epsilon 4 at delta 1e-6.",
-        with_column="slope",
+        "The excess is how much larger the sum of squared residuals over all rows so "
+        "far is than the minimum over the set, after three quarters of the steps, at "
+        "the largest size that was tried; the exponent is that with which it grows "
+        "with the size, with the ends of a 95 percent interval. Rows have norm one "
+        "and targets are at most one. `published noise` has the constants of the "
+        "paper, `refits` is `IncrementalERM`, which keeps all rows. In the table of "
+        "noise only, the noise has standard deviation one; the streams have epsilon 4 "
+        "at delta 1e-6.",
+        with_column="exponent",
     ),
     Section(
         "kills",
         "Killed processes",
         "`tacit stream --follow`, killed with signal 9 at random moments and started "
-        "again. Its releases are held against those of a run that nothing disturbed, "
-        "bit for bit.",
+        "again. Its releases are compared with those of an undisturbed run, bit for "
+        "bit.",
     ),
 )
 
@@ -79,7 +81,7 @@ KINDS = {
     "tree": "binary tree",
     "honaker": "tree, averaged by Honaker",
     "square_root": "square root",
-    "blt": "four buffers (default)",
+    "blt": "BLT, four buffers (default)",
 }
 
 
@@ -117,14 +119,14 @@ def draw(horizon: int = 128, numbers: int = 500) -> None:
         largest = [largest_deviation(kind, int(n)) for n in horizons]
         growth.semilogx(horizons, largest, f"o{style}", ms=3, c=color, label=words)
     over_time.plot(times, np.sqrt(times), ":", c="0.5", label="noise on each element")
-    over_time.set(ylim=(0, 12), xlabel="step", ylabel="deviation of the sum")
+    over_time.set(ylim=(0, 12), xlabel="step", ylabel="standard deviation of the sum")
     over_time.set_title(f"horizon {horizon}: planned (lines), measured (dots)")
     levels = np.log2(horizons)
     tree = np.sqrt(levels * (levels + 1))
     root = (np.log(horizons) + np.euler_gamma + np.log(16)) / np.pi
     growth.plot(horizons, tree, "k:", lw=1, label="theory of the tree")
     growth.plot(horizons, root, "k-.", lw=1, label="theory of the square root")
-    growth.set(xlabel="horizon", ylabel="largest deviation", ylim=(0, 22))
+    growth.set(xlabel="horizon", ylabel="largest standard deviation", ylim=(0, 22))
     growth.legend(fontsize=7)
     over_time.legend(fontsize=7, loc="upper left", ncols=2)
     figure.tight_layout()

@@ -141,9 +141,9 @@ def test_each_repair_makes_the_bound_tighter(judge, fits):
         found = dict(ladder.steps(judge, model))
         bounds = list(found.values())[:7]
         assert all(a >= b for a, b in pairwise(bounds))
-        turned = found["answers turned, by formula"]
+        turned = found["predictions changed, by formula"]
         assert turned == pytest.approx(
-            found["answers turned, mean of 100"], rel=0.5, abs=1e-3
+            found["predictions changed, mean of 100"], rel=0.5, abs=1e-3
         )
 
 
