@@ -8,19 +8,26 @@ student, an ordinary model of scikit-learn, contains ``student.skops`` and
 ``items.json``.
 """
 
-from tacit.persistence._errors import ModelFileError
-from tacit.persistence._files import SavedModel
-from tacit.persistence._folder import (
-    digest,
-    is_model,
-    load_model,
-    read,
-    save_model,
-    write,
-)
-from tacit.persistence._sides import SavedSide, is_side, read_side, write_side
-from tacit.persistence._students import is_student, read_student, write_student
-from tacit.persistence._values import restored_parameter
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.persistence._errors import ModelFileError
+    from tacit.persistence._files import SavedModel
+    from tacit.persistence._folder import (
+        digest,
+        is_model,
+        load_model,
+        read,
+        save_model,
+        write,
+    )
+    from tacit.persistence._sides import SavedSide, is_side, read_side, write_side
+    from tacit.persistence._students import is_student, read_student, write_student
+    from tacit.persistence._values import restored_parameter
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ModelFileError",
