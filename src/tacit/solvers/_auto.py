@@ -6,7 +6,7 @@ from math import inf, isfinite, sqrt
 from typing import Any
 
 from tacit import solvers
-from tacit._discovery import classes_by
+from tacit._discovery import class_by, classes_by
 from tacit.convex import Free, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex.losses import has_residuals
 from tacit.convex.regularizers import CoordinatePenalty
@@ -62,10 +62,14 @@ def solver_names() -> tuple[str, ...]:
     return ("auto", *solvers_by_name())
 
 
+def _of_name(name: str) -> type[Any] | None:
+    return class_by("name", name, "tacit.solvers")
+
+
 def named_fact(solver: Any, fact: str) -> Any:
     """Return a declaration of a solver, given as an object or by name."""
     if isinstance(solver, str):
-        solver = solvers_by_name().get(solver) if solver != "auto" else None
+        solver = _of_name(solver) if solver != "auto" else None
     return solver_fact(solver, fact)
 
 
@@ -73,10 +77,10 @@ def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any
     """Return the solver of this name, with a clip where the problem needs one."""
     if name == "auto":
         return auto_solver(problem, budget, noise)
-    if name not in solvers_by_name():
+    kind = _of_name(name)
+    if kind is None:
         names = ", ".join(repr(known) for known in solver_names())
         raise ValueError(f"solver must be one of {names}, got {name!r}.")
-    kind = solvers_by_name()[name]
     if kind.clips:
         return kind(noise=noise, clip=_clip(problem))
     return kind(noise=noise)
