@@ -35,7 +35,7 @@ from tacit.convex import (
 from tacit.convex.proximal import InBall
 from tacit.data.rows import ArrayRows
 
-module = sys.modules["tacit.convex.minimize"]
+module = sys.modules["tacit.convex.minimizer"]
 TOLERANCE = 1e-7
 LOSSES = [Logistic(), Softmax(3), Squared(), Huber(0.1), HuberizedHinge(0.05)]
 REGULARIZERS = [

@@ -20,7 +20,7 @@ from tacit.convex import (
 from tacit.convex.objective import DENSE_ROWS, gradient_roundoff
 from tacit.data.rows import ArrayRows
 
-module = sys.modules["tacit.convex.minimize"]
+module = sys.modules["tacit.convex.minimizer"]
 TOLERANCE = 1e-7
 
 

@@ -98,7 +98,7 @@ def test_no_rows_at_all_are_like_one_row_less(solver):
 @pytest.mark.parametrize("regularizer", [Free(), L1(2.0)], ids=repr)
 def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
     # after the charge an error would depend on the rows
-    module = import_module("tacit.convex.minimize")
+    module = import_module("tacit.convex.minimizer")
     monkeypatch.setattr(module, "DENSE_SIZE", dense_size)
     monkeypatch.setattr(module, "_lbfgs", lambda objective, rows, W, tolerance: W)
     for where, name in [

@@ -10,13 +10,20 @@ callables and arrays and shares no code with what it judges, except the log in w
 mechanisms note their releases.
 """
 
-from tacit.audit._replay import assert_replays, replay
-from tacit.audit.canaries import audit_one_run
-from tacit.audit.estimators import audit_estimator
-from tacit.audit.membership import membership_attack
-from tacit.audit.one_run import one_run_bound, one_run_p_value
-from tacit.audit.pairs import precision_attack, pushed_pair, worst_case_pair
-from tacit.audit.run import audit
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.audit._replay import assert_replays, replay
+    from tacit.audit.canaries import audit_one_run
+    from tacit.audit.estimators import audit_estimator
+    from tacit.audit.membership import membership_attack
+    from tacit.audit.one_run import one_run_bound, one_run_p_value
+    from tacit.audit.pairs import precision_attack, pushed_pair, worst_case_pair
+    from tacit.audit.run import audit
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "assert_replays",

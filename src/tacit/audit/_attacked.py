@@ -8,13 +8,17 @@ from typing import Any
 
 from tacit import _json
 
-__all__ = ["LEFT_OUT", "attacked", "digest_of", "solver_name"]
+__all__ = ["LEFT_OUT", "AuditDisagrees", "attacked", "digest_of", "solver_name"]
 
 # Parameters that change no guarantee, or that the guarantee states
 LEFT_OUT = {
     *("epsilon", "delta", "neighbors"),
     *("random_state", "verbose", "n_jobs", "scratch"),
 }
+
+
+class AuditDisagrees(ValueError):
+    """What an audit states does not follow from its own counts."""
 
 
 def attacked(

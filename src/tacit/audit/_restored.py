@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isclose, isfinite
 from typing import Any
 
+from tacit.audit._attacked import AuditDisagrees
 from tacit.audit._guarantee import GuaranteeAudit
 from tacit.audit.bounds import bound_of_counts, largest_bound
 from tacit.audit.canaries import OneRunAudit
@@ -14,16 +15,12 @@ from tacit.audit.membership import MembershipAttack, RateAt
 from tacit.audit.one_run import OneRunBound, bound_of_guesses, most_in_one_run
 from tacit.audit.run import AuditResult
 
-__all__ = ["AuditDisagrees", "restored", "restored_membership"]
+__all__ = ["restored", "restored_membership"]
 
 MANY_RUNS, ONE_RUN = ("clopper-pearson", "gaussian"), ("any", "gaussian")
 MOST_RUNS = 10**9
 # Other versions of SciPy may compute the last digits otherwise
 REL_TOL, ABS_TOL = 1e-6, 1e-9
-
-
-class AuditDisagrees(ValueError):
-    """What an audit states does not follow from its own counts."""
 
 
 def restored(data: Mapping[str, Any]) -> GuaranteeAudit:

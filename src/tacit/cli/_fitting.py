@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit import __version__
+from tacit import __version__, evaluation
 from tacit._execution import progress
 from tacit.cli._console import Rejected, account_facts, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
-from tacit.evaluation import coefficient_intervals, hold_out, private_score
-from tacit.evaluation._intervals import require_theory
-from tacit.evaluation._noise import Intervals
-from tacit.evaluation._score import PrivateScore
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.persistence import SavedModel, digest
@@ -25,6 +21,10 @@ from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, PureDP, calib
 from tacit.privacy._store import StoredLedger
 from tacit.privacy.ledger import labelled
 from tacit.tables import Schema, read_rows
+
+if TYPE_CHECKING:
+    from tacit.evaluation._noise import Intervals
+    from tacit.evaluation._score import PrivateScore
 
 __all__ = [
     "Extras",
@@ -82,7 +82,7 @@ def read(
             "--measure needs rows that fit in memory; leave it out, and measure on "
             "another file with tacit.evaluation.private_score."
         )
-    fit, aside = hold_out(
+    fit, aside = evaluation.hold_out(
         len(X),
         extras.set_aside,
         neighbors=model.neighbors,
@@ -103,7 +103,7 @@ def check_early(
         )
     planned = model.plan(*rows.X.shape)
     if extras.intervals is not None:
-        require_theory(planned)
+        evaluation._intervals.require_theory(planned)
     budget = planned.budget
     _warn(model, budget, extras, len(rows.X))
     if ledger is None:
@@ -145,17 +145,21 @@ def fitted(
     seed = model.random_state
     releases: dict[str, Any] = {}
     failed: dict[str, str] = {}
+    # what releases is loaded before the charge
+    more = [
+        (name, epsilon, getattr(evaluation, function), arguments)
+        for name, epsilon, function, arguments in (
+            ("intervals", extras.intervals, "coefficient_intervals", (rows.X, rows.y)),
+            ("score", extras.measure, "private_score", (rows.X_aside, rows.y_aside)),
+        )
+        if epsilon is not None
+    ]
     with progress(shown), labelled(label):
         model.set_params(verbose=shown).fit(rows.X, rows.y, ledger=ledger)
         model.set_params(verbose=0)
         account = {"ledger": ledger, "random_state": seed}
         # the fit is charged by now, so an error must not lose it
-        for name, epsilon, release, arguments in (
-            ("intervals", extras.intervals, coefficient_intervals, (rows.X, rows.y)),
-            ("score", extras.measure, private_score, (rows.X_aside, rows.y_aside)),
-        ):
-            if epsilon is None:
-                continue
+        for name, epsilon, release, arguments in more:
             try:
                 releases[name] = release(model, *arguments, epsilon=epsilon, **account)
             except LATE_ERRORS as error:

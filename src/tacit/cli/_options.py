@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tacit._discovery import classes_by
+from tacit._discovery import class_by, classes_by
 from tacit._random import Seed
 from tacit.cli._console import Rejected
 
@@ -294,7 +294,9 @@ def estimator_for(
 
     target = schema.target
     option = model_name or DEFAULT_MODELS[target.kind]
-    make = models()[option if select is None else SELECTING.get(option, option)]
+    chosen = option if select is None else SELECTING.get(option, option)
+    make = class_by("model_name", chosen, "tacit.linear_model")
+    assert make is not None  # one of models()
     name, model = make.__name__, make()
     if "loss" in settings and "loss" in model.get_params(deep=False):
         # what it predicts follows from the loss

@@ -13,10 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from tacit import persistence
 from tacit.cli._console import Rejected
-from tacit.persistence._folder import is_model
-from tacit.persistence._sides import is_side
-from tacit.persistence._students import is_student
 
 __all__ = [
     "SUFFIXES",
@@ -37,9 +35,9 @@ LONGEST_LABEL = 200
 SQLITE_ENDS = ("-journal", "-wal", "-shm")
 # Contents of a folder that may be replaced as a whole
 FOLDERS: dict[str, Callable[[Path], bool]] = {
-    "model": is_model,
-    "side": is_side,
-    "student": is_student,
+    "model": lambda folder: persistence._folder.is_model(folder),
+    "side": lambda folder: persistence._sides.is_side(folder),
+    "student": lambda folder: persistence._students.is_student(folder),
 }
 
 

@@ -4,8 +4,15 @@ Every column is scaled by a range written in the code, so that other rows would 
 change it.
 """
 
-from tacit.datasets._census import make_census, make_census_table
-from tacit.datasets._load import load
-from tacit.datasets._ratings import make_rank_one_ratings
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.datasets._census import make_census, make_census_table
+    from tacit.datasets._load import load
+    from tacit.datasets._ratings import make_rank_one_ratings
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["load", "make_census", "make_census_table", "make_rank_one_ratings"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from math import inf
 from typing import Any
 
@@ -114,16 +115,11 @@ def expected_score(
     for position, signal in zip(
         steps(len(signals), "synthetic rows"), signals, strict=True
     ):
-        plain, scores = _scores(
-            model,
-            n_rows,
-            widths,
-            n_classes,
-            signal,
-            MOST_ROWS,
-            repeats,
-            random_state + position,
+        seed = random_state + position
+        table = _Table.of(
+            model, min(n_rows, MOST_ROWS), widths, n_classes, signal, seed
         )
+        plain, scores = _scores(model, n_rows, table, repeats, seed)
         outlooks.append(Outlook(signal.words, plain, min(scores), max(scores)))
     measure = "accuracy" if is_classifier(model) else "R2"
     return Forecast(measure, tuple(outlooks))
@@ -146,17 +142,16 @@ def least_rows(
     fraction(tolerance=tolerance, closed=False)
     _check_table(model, widths, n_classes)
 
+    @cache
+    def table(n_fit: int) -> _Table:
+        signal = (LABELS if n_classes else TARGETS)[1]
+        return _Table.of(model, n_fit, widths, n_classes, signal, random_state)
+
     def loss(exponent: int) -> float:
+        n_rows = 2**exponent
         try:
             plain, scores = _scores(
-                model,
-                2**exponent,
-                widths,
-                n_classes,
-                (LABELS if n_classes else TARGETS)[1],
-                FEW_ROWS,
-                3,
-                random_state,
+                model, n_rows, table(min(n_rows, FEW_ROWS)), 3, random_state
             )
         except PlanError:  # too few for any plan
             return inf
@@ -193,36 +188,59 @@ def _check_table(model: Any, widths: Any, n_classes: int) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Synthetic rows to fit on and to score on, with the score without privacy."""
+
+    n_classes: int
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        n_fit: int,
+        widths: Sequence[int],
+        n_classes: int,
+        signal: _Signal,
+        seed: int,
+    ) -> _Table:
+        """Draw the rows, and split them."""
+        X, y = synthetic_rows(
+            n_fit + TEST_ROWS,
+            widths,
+            n_classes=n_classes,
+            strength=signal.strength,
+            spread=signal.spread,
+            # a model that selects columns is for targets with few informative columns
+            n_messages=getattr(model, "n_features_to_select", None),
+            random_state=seed,
+        )
+        y_fit = y[:n_fit]
+        if n_classes:
+            y_fit[:n_classes] = np.arange(n_classes)[: len(y_fit)]  # none is missing
+        return cls(n_classes, X[:n_fit], y_fit, X[n_fit:], y[n_fit:])
+
+    @cached_property
+    def plain(self) -> float:
+        """The score without privacy."""
+        labels = self.n_classes > 0
+        model = LogisticRegression(C=10.0, max_iter=500) if labels else Ridge(1e-3)
+        return float(model.fit(self.X, self.y).score(self.X_test, self.y_test))
+
+
 def _scores(
-    model: Any,
-    n_rows: int,
-    widths: Sequence[int],
-    n_classes: int,
-    signal: _Signal,
-    most_rows: int,
-    repeats: int,
-    seed: int,
+    model: Any, n_rows: int, table: _Table, repeats: int, seed: int
 ) -> tuple[float, list[float]]:
     """Return the score without privacy, and those of private fits."""
-    # long: one table is made, split and scored, and nothing else uses the parts
-    n_fit = min(n_rows, most_rows)
-    X, y = synthetic_rows(
-        n_fit + TEST_ROWS,
-        widths,
-        n_classes=n_classes,
-        strength=signal.strength,
-        spread=signal.spread,
-        # a model that selects columns is for targets with few informative columns
-        n_messages=getattr(model, "n_features_to_select", None),
-        random_state=seed,
-    )
-    X_fit, y_fit, X_test, y_test = X[:n_fit], y[:n_fit], X[n_fit:], y[n_fit:]
-    if n_classes:
-        y_fit[:n_classes] = np.arange(n_classes)[: len(y_fit)]  # none may be missing
+    n_fit, n_classes = len(table.X), table.n_classes
     budget = guaranteed_budget(model.epsilon, model.delta, model.neighbors, n_rows)
     targets = {"classes": range(n_classes)} if n_classes else {"y_range": (-1.0, 1.0)}
     private = clone(model).set_params(
-        **model._synthetic(X.shape[1]),
+        **model._synthetic(table.X.shape[1]),
         **targets,
         epsilon=_epsilon_of_fewer(budget, n_rows / n_fit),
         delta=budget.delta,
@@ -230,12 +248,11 @@ def _scores(
     )
     scores = [
         private.set_params(random_state=Seed(seed + 1 + k))
-        .fit(X_fit, y_fit)
-        .score(X_test, y_test)
+        .fit(table.X, table.y)
+        .score(table.X_test, table.y_test)
         for k in range(repeats)
     ]
-    plain = LogisticRegression(C=10.0, max_iter=500) if n_classes else Ridge(1e-3)
-    return float(plain.fit(X_fit, y_fit).score(X_test, y_test)), scores
+    return table.plain, scores
 
 
 def _epsilon_of_fewer(budget: Budget, times: float) -> float:

@@ -7,14 +7,21 @@ Figures from private rows without noise are private data; `private_certificate`
 releases one that is charged.
 """
 
-from tacit.fairness._certificate import certify
-from tacit.fairness._charged import plan_certificate, private_certificate
-from tacit.fairness._compare import compare_models
-from tacit.fairness._distances import noisy_gradient_distance
-from tacit.fairness._margins import linear_margins
-from tacit.fairness._models import certify_model, weight_distance
-from tacit.fairness._notions import group_fairness
-from tacit.fairness._simulated import certify_by_simulation
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.fairness._certificate import certify
+    from tacit.fairness._charged import plan_certificate, private_certificate
+    from tacit.fairness._compare import compare_models
+    from tacit.fairness._distances import noisy_gradient_distance
+    from tacit.fairness._margins import linear_margins
+    from tacit.fairness._models import certify_model, weight_distance
+    from tacit.fairness._notions import group_fairness
+    from tacit.fairness._simulated import certify_by_simulation
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "certify",

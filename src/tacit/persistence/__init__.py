@@ -8,11 +8,18 @@ student, an ordinary model of scikit-learn, contains ``student.skops`` and
 ``items.json``.
 """
 
-from tacit.persistence._errors import ModelFileError
-from tacit.persistence._files import SavedModel
-from tacit.persistence._folder import digest, load_model, read, save_model, write
-from tacit.persistence._sides import read_side, write_side
-from tacit.persistence._students import read_student, write_student
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.persistence._errors import ModelFileError
+    from tacit.persistence._files import SavedModel
+    from tacit.persistence._folder import digest, load_model, read, save_model, write
+    from tacit.persistence._sides import read_side, write_side
+    from tacit.persistence._students import read_student, write_student
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ModelFileError",

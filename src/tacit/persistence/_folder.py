@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from tacit import persistence
 from tacit.persistence import _arrays, _json
 from tacit.persistence._atomic_folder import write_atomically
 from tacit.persistence._errors import ModelFileError
@@ -19,10 +20,8 @@ from tacit.persistence._files import (
     report_from,
     schema_from,
 )
-from tacit.persistence._kinds import kind_of, parameters_of, rebuilt, saved_kinds
-from tacit.persistence._sides import SIDES, read_side
+from tacit.persistence._kinds import Kind, kind_named, kind_of, parameters_of, rebuilt
 from tacit.persistence._steps import columns_to
-from tacit.persistence._students import STUDENTS, read_student
 
 __all__ = ["digest", "is_model", "load_model", "read", "save_model", "write"]
 
@@ -30,12 +29,16 @@ MODEL, WEIGHTS = "model.json", _arrays.FILE
 
 
 def _required(header: dict[str, Any]) -> set[str]:
-    name = header["estimator"]
-    if not isinstance(name, str) or name not in saved_kinds():
-        raise ModelFileError(f"{MODEL} names an estimator that this version lacks.")
-    kind = saved_kinds()[name]
+    kind = _kind_named(header["estimator"])
     weights = {WEIGHTS} if kind.saved.arrays else set()
     return weights | ({PRIVACY} if kind.private else set())
+
+
+def _kind_named(name: Any) -> Kind:
+    kind = kind_named(name)
+    if kind is None:
+        raise ModelFileError(f"{MODEL} names an estimator that this version lacks.")
+    return kind
 
 
 MODELS = FolderKind(
@@ -95,11 +98,11 @@ def read(folder: str | os.PathLike[str]) -> SavedModel:
     that matters. For students see `read_student`, for item sides `read_side`.
     """
     kind = _kind_in(folder)
-    if kind is STUDENTS:
-        return read_student(folder)
-    if kind is SIDES:
-        return read_side(folder)
-    return _opened(MODELS.found(Path(folder)))
+    if kind is MODELS:
+        return _opened(MODELS.found(Path(folder)))
+    if kind is persistence._students.STUDENTS:
+        return persistence.read_student(folder)
+    return persistence.read_side(folder)
 
 
 def is_model(folder: str | os.PathLike[str]) -> bool:
@@ -155,8 +158,10 @@ def load_model(folder: str | os.PathLike[str]) -> Any:
 
 
 def _kind_in(folder: str | os.PathLike[str]) -> FolderKind:
-    kinds = (k for k in (MODELS, STUDENTS, SIDES) if (Path(folder) / k.header).exists())
-    return next(kinds, MODELS)
+    if (Path(folder) / MODELS.header).exists():
+        return MODELS
+    others = (persistence._students.STUDENTS, persistence._sides.SIDES)
+    return next((k for k in others if (Path(folder) / k.header).exists()), MODELS)
 
 
 def _contents(saved: SavedModel) -> dict[str, bytes]:
@@ -178,7 +183,7 @@ def _contents(saved: SavedModel) -> dict[str, bytes]:
 
 def _opened(files: dict[str, bytes]) -> SavedModel:
     header = MODELS.opened(files)
-    kind = saved_kinds()[header["estimator"]]
+    kind = _kind_named(header["estimator"])
     arrays = {}
     if kind.saved.arrays:
         names = kind.array_names(header["arrays"])

@@ -8,7 +8,7 @@ from functools import cache
 from inspect import signature
 from typing import Any
 
-from tacit._discovery import declaring
+from tacit._discovery import class_named, declares, declaring
 from tacit._estimators import Saved
 from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError, rejected_as
@@ -33,7 +33,21 @@ from tacit.persistence._streams import (
 from tacit.persistence._values import SECRET, decode, encode
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 
-__all__ = ["Kind", "kind_of", "parameters_of", "rebuilt", "saved_kinds"]
+__all__ = [
+    "Kind",
+    "kind_named",
+    "kind_of",
+    "parameters_of",
+    "rebuilt",
+    "saved_kinds",
+]
+
+# Packages of the estimators that can be saved; names from files are looked up only
+# there
+SAVED_IN = (
+    *("tacit.linear_model", "tacit.preprocessing"),
+    *("tacit.streaming.online", "tacit.streaming.incremental"),
+)
 
 Capture = Callable[[Any], tuple[dict[str, Any], Arrays]]
 Restore = Callable[[Any, dict[str, Any], Arrays], None]
@@ -85,24 +99,26 @@ class Kind:
 
 @cache
 def saved_kinds() -> dict[str, Kind]:
-    """Return the estimators of the library that can be saved, by name.
-
-    A name from a file is looked up among these and nowhere else.
-    """
-    found = declaring(
-        "saved",
-        *("tacit.linear_model", "tacit.preprocessing"),
-        *("tacit.streaming.online", "tacit.streaming.incremental"),
-    )
+    """Return the estimators of the library that can be saved, by name."""
+    found = declaring("saved", *SAVED_IN)
     kinds = {kind.__name__: Kind(kind) for kind in found if kind.saved is not True}
     return dict(sorted(kinds.items()))
 
 
+def kind_named(name: Any) -> Kind | None:
+    """Return the estimator of this name, None if there is none.
+
+    A name from a file is looked up among `saved_kinds` and nowhere else.
+    """
+    found = class_named(name, "saved", *SAVED_IN) if isinstance(name, str) else None
+    return None if found is None or found.saved is True else Kind(found)
+
+
 def kind_of(estimator: Any) -> tuple[str, Kind]:
     """Return the name and the kind of an estimator of this library."""
-    name = type(estimator).__name__
-    kind = saved_kinds().get(name)
-    if kind is None or type(estimator) is not kind.make:
+    make = type(estimator)
+    name = make.__name__
+    if not declares(make, "saved", *SAVED_IN) or make.saved is True:
         if hasattr(estimator, "factors_"):
             raise ModelFileError(
                 f"A {name} is saved by write_side, which writes its item side and no "
@@ -113,7 +129,7 @@ def kind_of(estimator: Any) -> tuple[str, Kind]:
             f"A {name} cannot be saved; only {known} can, and no class derived from "
             "them."
         )
-    return name, kind
+    return name, Kind(make)
 
 
 def parameters_of(estimator: Any) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tacit import persistence, recommend
 from tacit.persistence import _arrays, _json
 from tacit.persistence._atomic_folder import write_atomically
 from tacit.persistence._errors import ModelFileError, rejected_as
@@ -21,12 +22,14 @@ from tacit.persistence._files import (
     SavedModel,
     report_from,
 )
-from tacit.persistence._side_kinds import KINDS, SideKind
 from tacit.privacy import PrivacyReport
-from tacit.recommend import MatrixCompletion
-from tacit.recommend._rows import UserRow, own_ratings
-from tacit.recommend.items.side import ItemSide
-from tacit.recommend.ratings.columns import Catalogue
+
+if TYPE_CHECKING:
+    from tacit.persistence._side_kinds import SideKind
+    from tacit.recommend import MatrixCompletion
+    from tacit.recommend._rows import UserRow
+    from tacit.recommend.items.side import ItemSide
+    from tacit.recommend.ratings.columns import Catalogue
 
 __all__ = [
     "SIDES",
@@ -98,8 +101,8 @@ class SavedSide:
             As in `tacit.recommend.MatrixCompletion.complete_row`, for example a mapping
             from items to ratings.
         """
-        own = own_ratings(ratings, self.catalogue, self.side)
-        return UserRow(self.side, self.catalogue, own)
+        own = recommend._rows.own_ratings(ratings, self.catalogue, self.side)
+        return recommend._rows.UserRow(self.side, self.catalogue, own)
 
 
 def write_side(
@@ -136,11 +139,13 @@ def write_side(
     has the guarantee of the report. What is written can be read again, which is tested
     first. The files are written beside the folder, which is renamed as a whole.
     """
-    if isinstance(side, MatrixCompletion):
+    if isinstance(side, recommend.MatrixCompletion):
         model: Any = side
         check_is_fitted(model, "factors_")
         side, report, items = model.factors_, model.privacy_, model.items_
-    if not isinstance(side, ItemSide) or not isinstance(report, PrivacyReport):
+    if not isinstance(side, recommend.items.side.ItemSide) or not isinstance(
+        report, PrivacyReport
+    ):
         raise TypeError(
             "write_side takes a fitted MatrixCompletion, or an item side and the "
             f"report of its fit, got {type(side).__name__} and {type(report).__name__}."
@@ -187,19 +192,21 @@ def can_be_listed(items: Any) -> bool:
 
 
 def _kind_named(name: Any) -> SideKind:
-    if not isinstance(name, str) or name not in KINDS:
+    kinds = persistence._side_kinds.KINDS
+    if not isinstance(name, str) or name not in kinds:
         raise ModelFileError(f"{SIDES.header} names a side that this version lacks.")
-    return KINDS[name]
+    return kinds[name]
 
 
 def _contents(saved: SavedModel) -> dict[str, bytes]:
     """Return the files of a side by name, ``side.json`` first."""
     side = saved.estimator.side
     name = type(side).__name__
-    kind = KINDS.get(name)
+    kinds = persistence._side_kinds.KINDS
+    kind = kinds.get(name)
     if kind is None or type(side) is not kind.make:
         raise ModelFileError(
-            f"A side of type {name} cannot be saved; only {', '.join(KINDS)} can, and "
+            f"A side of type {name} cannot be saved; only {', '.join(kinds)} can, and "
             "no class derived from them."
         )
     # a field that the table lacks would be lost
@@ -253,10 +260,11 @@ def _values(given: Any, kind: SideKind) -> dict[str, Any]:
 def _catalogue(items: Any) -> Catalogue:
     """Return the public items; by their number where counted from zero."""
     with rejected_as(ITEMS):
-        found = Catalogue.of(items)
+        catalogue = recommend.ratings.columns.Catalogue
+        found = catalogue.of(items)
         positions = range(len(found))
         numbered = all(a == b for a, b in zip(found.labels, positions, strict=True))
-        return Catalogue.of(len(found)) if numbered else found
+        return catalogue.of(len(found)) if numbered else found
 
 
 def _listed(catalogue: Catalogue) -> bytes:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit import preprocessing
 from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError
-from tacit.preprocessing import PrivateStandardScaler
 from tacit.preprocessing._columns import columns_of, norm_bound, public_ranges
 
 __all__ = [
@@ -74,7 +74,7 @@ def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     step.ranges_ = ranges
     if any(array.shape != (p,) for array in arrays.values()):
         raise ModelFileError("weights.npz does not fit the features.")
-    if isinstance(step, PrivateStandardScaler):
+    if isinstance(step, preprocessing.PrivateStandardScaler):
         mean, scale = arrays["mean"], arrays["scale"]
         lows, highs = np.array(ranges).T if step._with_mean else (0.0, 0.0)
         _require_possible(((lows <= mean) & (mean <= highs) & (scale > 0)).all())

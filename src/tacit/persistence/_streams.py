@@ -13,11 +13,6 @@ from tacit.persistence._errors import ModelFileError
 from tacit.persistence._json import checked_keys
 from tacit.persistence._linear import capture_linear, restore_linear
 from tacit.persistence._values import array_from, array_to, decode, encode
-from tacit.streaming._terms import StreamTerms
-from tacit.streaming.incremental._refit_learner import (
-    fit_parameters,
-    prepared_estimator,
-)
 
 __all__ = [
     "capture_experts",
@@ -110,6 +105,11 @@ def capture_refitted(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 def restore_refitted(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
     """Restore the last fitted model of a stream."""
+    from tacit.streaming.incremental._refit_learner import (  # noqa: PLC0415 - as below
+        fit_parameters,
+        prepared_estimator,
+    )
+
     guarantee = estimator.privacy_.guarantee
     names = getattr(estimator, "feature_names_in_", None)
     model = prepared_estimator(estimator.estimator, guarantee.neighbors, names)
@@ -169,6 +169,9 @@ def restore_experts(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
 
 def _restore_steps(estimator: Any, steps: Any) -> None:
     """Restore the number of steps, which is within the horizon."""
+    # other models need nothing of streams
+    from tacit.streaming._terms import StreamTerms  # noqa: PLC0415
+
     terms = StreamTerms(
         estimator.horizon, estimator.rows_per_step, estimator.rows_per_person
     )

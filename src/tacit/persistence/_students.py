@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.ensemble import NeighborMap, PrivateStudent, SmoothedVotes, VoteClassifier
+from tacit import ensemble
 from tacit.persistence._atomic_folder import write_atomically
 from tacit.persistence._errors import ModelFileError
 from tacit.persistence._files import (
@@ -40,15 +40,20 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-# Types that are loaded besides those that skops trusts: parts of this library, trees,
-# which are checked, and plain classes of scikit-learn
-TRUSTED = (
-    *map(_name, (NeighborMap, SmoothedVotes, VoteClassifier)),
-    *TREE_TYPES,
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-)
+def _trusted() -> list[str]:
+    """Return types that are loaded besides those that skops trusts.
+
+    They are parts of this library, trees, which are checked, and plain classes of
+    scikit-learn.
+    """
+    own = (ensemble.NeighborMap, ensemble.SmoothedVotes, ensemble.VoteClassifier)
+    return [
+        *map(_name, own),
+        *TREE_TYPES,
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    ]
 
 
 def write_student(
@@ -129,7 +134,7 @@ def is_student(folder: str | os.PathLike[str]) -> bool:
 def _contents(saved: SavedModel) -> dict[str, bytes]:
     """Return the files of a student by name, ``student.json`` first."""
     student = saved.estimator
-    if not isinstance(student, PrivateStudent):
+    if not isinstance(student, ensemble.PrivateStudent):
         raise ModelFileError(
             f"estimator must be a PrivateStudent, got {type(student).__name__}."
         )
@@ -175,7 +180,7 @@ def _loaded(content: bytes) -> Any:
                 member.compress_type == zipfile.ZIP_STORED
                 for member in archive.infolist()
             )
-        unknown = set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED)
+        unknown = set(skops.io.get_untrusted_types(data=content)) - set(_trusted())
     except Exception as error:  # the archive may be broken in any way
         raise ModelFileError(damaged) from error
     if not stored:
@@ -189,7 +194,7 @@ def _loaded(content: bytes) -> Any:
         with warnings.catch_warnings():
             # models of other versions of scikit-learn load with a warning
             warnings.simplefilter("ignore")
-            model = skops.io.loads(content, trusted=list(TRUSTED))
+            model = skops.io.loads(content, trusted=_trusted())
     except Exception as error:
         raise ModelFileError(damaged) from error
     if not isinstance(model, BaseEstimator) or not hasattr(model, "predict"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._discovery import declaring
+from tacit._discovery import class_named, declares, declaring
 from tacit._json import DEEPEST, canonical
 from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys, plain
@@ -33,6 +33,7 @@ PARTS = (
     *("tacit.convex", "tacit.solvers", "tacit.feature_selection"),
     *("tacit.streaming.online", "tacit.streaming.incremental"),
 )
+MODELS = "tacit.linear_model"
 
 # Never written: whoever knows the seed can remove the noise
 SECRET = frozenset({"random_state"})
@@ -81,12 +82,13 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
         ]
         return {"type": "dict", "items": pairs}
     kind = type(value).__name__
-    if type(value) in (saved_parts().get(kind), saved_models().get(kind)):
+    is_model = declares(type(value), "saved", MODELS)
+    if is_model or (declares(type(value), "saved", *PARTS) and value.saved is True):
         parts = {
             key: encode(getattr(value, key), f"{name}.{key}", depth + 1)
             for key in _made_of(type(value))
         }
-        if type(value) is saved_models().get(kind):
+        if is_model:
             return {"type": "estimator", "of": kind, "parameters": parts}
         return {"type": kind, **parts}
     raise ModelFileError(
@@ -107,9 +109,7 @@ def decode(data: Any, name: str) -> Any:
         keys, decoder = _DECODERS[kind]
         with rejected_as(name):
             return decoder(checked_keys(parts, keys, name), name)
-    return _made(
-        saved_parts().get(kind) if isinstance(kind, str) else None, parts, name
-    )
+    return _made(_part_named(kind), parts, name)
 
 
 def _made(make: Any | None, parts: Any, name: str) -> Any:
@@ -134,12 +134,18 @@ def saved_parts() -> dict[str, Any]:
 @cache
 def saved_models() -> dict[str, Any]:
     """Return the estimators that another may take; penalties share their names."""
-    return {kind.__name__: kind for kind in declaring("saved", "tacit.linear_model")}
+    return {kind.__name__: kind for kind in declaring("saved", MODELS)}
+
+
+def _part_named(name: Any) -> Any | None:
+    """Return the class of `saved_parts` of this name, None if there is none."""
+    found = class_named(name, "saved", *PARTS) if isinstance(name, str) else None
+    return None if found is None or found.saved is not True else found
 
 
 def _model(parts: dict[str, Any], name: str) -> Any:
     kind = parts["of"]
-    make = saved_models().get(kind) if isinstance(kind, str) else None
+    make = class_named(kind, "saved", MODELS) if isinstance(kind, str) else None
     return _made(make, parts["parameters"], name)
 
 

@@ -5,8 +5,15 @@ them. Plots show values that were released before: they read no rows, draw no no
 cost no budget.
 """
 
-from tacit.plots._models import coefficients, privacy_utility
-from tacit.plots._privacy import audit_roc, ledger, privacy_curve, trade_off
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.plots._models import coefficients, privacy_utility
+    from tacit.plots._privacy import audit_roc, ledger, privacy_curve, trade_off
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "audit_roc",

@@ -5,8 +5,18 @@
 noise and charge a ledger for them.
 """
 
-from tacit.preprocessing._private import PrivateQuantileBounds, PrivateStandardScaler
-from tacit.preprocessing._public import PublicOneHot, PublicScaler
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.preprocessing._private import (
+        PrivateQuantileBounds,
+        PrivateStandardScaler,
+    )
+    from tacit.preprocessing._public import PublicOneHot, PublicScaler
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "PrivateQuantileBounds",

@@ -1,21 +1,28 @@
 """Privacy accounting: budgets, events, privacy curves, ledgers and reports."""
 
-from tacit.privacy.attacker import TradeOff
-from tacit.privacy.budget import Budget, Neighbors
-from tacit.privacy.combined import PoissonSampled
-from tacit.privacy.curve import calibrate
-from tacit.privacy.events import (
-    ApproxDP,
-    BoundedRange,
-    Composed,
-    Event,
-    GaussianNoise,
-    LaplaceNoise,
-    PureDP,
-    Repeated,
-)
-from tacit.privacy.ledger import Ledger, Shares
-from tacit.privacy.report import PrivacyReport
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.privacy.attacker import TradeOff
+    from tacit.privacy.budget import Budget, Neighbors
+    from tacit.privacy.combined import PoissonSampled
+    from tacit.privacy.curve import calibrate
+    from tacit.privacy.events import (
+        ApproxDP,
+        BoundedRange,
+        Composed,
+        Event,
+        GaussianNoise,
+        LaplaceNoise,
+        PureDP,
+        Repeated,
+    )
+    from tacit.privacy.ledger import Ledger, Shares
+    from tacit.privacy.report import PrivacyReport
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ApproxDP",

@@ -6,13 +6,20 @@ and attacks on rows are private data, and a banner on their pages says so. A pag
 contains its charts as SVG and loads nothing: no script, no font, no image.
 """
 
-from tacit.reports._pages import (
-    audit_html,
-    card_html,
-    card_markdown,
-    fairness_html,
-    report_html,
-)
+from typing import TYPE_CHECKING
+
+from tacit._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.reports._pages import (
+        audit_html,
+        card_html,
+        card_markdown,
+        fairness_html,
+        report_html,
+    )
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "audit_html",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tacit.audit._attacked import LEFT_OUT, digest_of
-from tacit.audit._guarantee import GuaranteeAudit
-from tacit.audit._restored import AuditDisagrees, restored, restored_membership
+from tacit.audit._attacked import LEFT_OUT, AuditDisagrees, digest_of
 from tacit.reports._format import (
     clean,
     count,
@@ -21,6 +19,9 @@ from tacit.reports._format import (
     tiny_up,
     truncated,
 )
+
+if TYPE_CHECKING:
+    from tacit.audit._guarantee import GuaranteeAudit
 
 __all__ = ["AuditTable", "RateRow", "audits_of"]
 
@@ -158,6 +159,9 @@ def _rounded(value: Any) -> Any:
 
 
 def _table(audit: Mapping[str, Any]) -> AuditTable:
+    # few models have an audit, and all of `tacit.audit` is loaded here
+    from tacit.audit._restored import restored  # noqa: PLC0415
+
     if "auc" in audit:
         return _membership(audit)
     one_run, found = "canaries" in audit, restored(audit)
@@ -223,6 +227,8 @@ def _guaranteed(guarantee: Mapping[str, Any]) -> str:
 
 
 def _membership(audit: Mapping[str, Any]) -> AuditTable:
+    from tacit.audit._restored import restored_membership  # noqa: PLC0415 - as above
+
     low, high = audit["auc_interval"]
     members, others = count(audit["members"]), count(audit["non_members"])
     bound, found = (

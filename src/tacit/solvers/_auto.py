@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Any
 
-from tacit._discovery import classes_by
+from tacit import solvers
+from tacit._discovery import class_by, classes_by
 from tacit.convex import Free, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex.losses import has_residuals
 from tacit.convex.regularizers import CoordinatePenalty
@@ -13,16 +14,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem, solver_fact
-from tacit.solvers._coordinates.rules import noise_fraction as coordinate_noise_fraction
 from tacit.solvers._gradients.descent import noise_fraction, noise_level
-from tacit.solvers.ada_ssp import AdaSSP
-from tacit.solvers.adaptive_moments import MOST_VIEWED, AdaptiveMoments
-from tacit.solvers.amp import AMP
-from tacit.solvers.coordinate_descent import CoordinateDescent
-from tacit.solvers.frank_wolfe import FrankWolfe
-from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
-from tacit.solvers.noisy_gd import NoisyGD
-from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
 
 __all__ = [
     "auto_norm",
@@ -35,7 +27,7 @@ __all__ = [
 
 # Noise, as a fraction of the largest gradient, up to which AMP is the more accurate, by
 # the descent it competes with
-LOW_NOISE = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
+LOW_NOISE = {"preconditioned_gd": 0.0003, "noisy_gd": 0.01}
 LOW_NOISE_RESIDUALS = 0.003
 # The same for several outputs, up to so many weights; for more it is lower in
 # proportion, as AMP's time grows with their square. Measured on synthetic softmax
@@ -70,10 +62,14 @@ def solver_names() -> tuple[str, ...]:
     return ("auto", *solvers_by_name())
 
 
+def _of_name(name: str) -> type[Any] | None:
+    return class_by("name", name, "tacit.solvers")
+
+
 def named_fact(solver: Any, fact: str) -> Any:
     """Return a declaration of a solver, given as an object or by name."""
     if isinstance(solver, str):
-        solver = solvers_by_name().get(solver) if solver != "auto" else None
+        solver = _of_name(solver) if solver != "auto" else None
     return solver_fact(solver, fact)
 
 
@@ -81,10 +77,10 @@ def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any
     """Return the solver of this name, with a clip where the problem needs one."""
     if name == "auto":
         return auto_solver(problem, budget, noise)
-    if name not in solvers_by_name():
+    kind = _of_name(name)
+    if kind is None:
         names = ", ".join(repr(known) for known in solver_names())
         raise ValueError(f"solver must be one of {names}, got {name!r}.")
-    kind = solvers_by_name()[name]
     if kind.clips:
         return kind(noise=noise, clip=_clip(problem))
     return kind(noise=noise)
@@ -120,21 +116,21 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
             )
         squared = isinstance(problem.loss, Squared) and budget.delta > 0
         if squared and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):
-            return AdaSSP(noise=noise)
-        return FrankWolfe(noise=noise)
+            return solvers.AdaSSP(noise=noise)
+        return solvers.FrankWolfe(noise=noise)
     if budget.delta == 0:
-        return AMP(noise=noise)
+        return solvers.AMP(noise=noise)
     if isinstance(problem.loss, Squared):
         return _least_squares(problem, budget, noise)
     residuals = has_residuals(problem.loss)
     plain = isinstance(problem.regularizer, Free) and not residuals
-    narrow = problem.n_features <= MOST_FEATURES
-    descent = PreconditionedGD if plain and narrow else NoisyGD
-    limit = LOW_NOISE_RESIDUALS if residuals else LOW_NOISE[descent]
+    narrow = problem.n_features <= solvers.preconditioned_gd.MOST_FEATURES
+    descent = solvers.PreconditionedGD if plain and narrow else solvers.NoisyGD
+    limit = LOW_NOISE_RESIDUALS if residuals else LOW_NOISE[descent.name]
     if problem.loss.n_outputs > 1:
         limit = LOW_NOISE_OUTPUTS * min(1.0, SMALL_SIZE / problem.size)
     low_noise = noise_fraction(problem, budget) < limit
-    return AMP(noise=noise) if low_noise else descent(noise=noise)
+    return solvers.AMP(noise=noise) if low_noise else descent(noise=noise)
 
 
 def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
@@ -146,11 +142,13 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
         counted = problem.n_rows <= MAX_INTEGER_ROWS
         moments = isinstance(problem.loss, Squared) and counted
         if moments and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):
-            return AdaSSP(noise=noise)
-        ratio = coordinate_noise_fraction(problem, budget)
+            return solvers.AdaSSP(noise=noise)
+        from tacit.solvers._coordinates import rules  # noqa: PLC0415 - for this only
+
+        ratio = rules.noise_fraction(problem, budget)
         if not (ratio > least and ratio / problem.n_features < most):
-            return CoordinateDescent(noise=noise)
-    return GreedyCoordinateDescent(noise=noise)
+            return solvers.CoordinateDescent(noise=noise)
+    return solvers.GreedyCoordinateDescent(noise=noise)
 
 
 def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> str:
@@ -164,7 +162,7 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
         return "l2"
     multiplier = calibrate(GaussianNoise, budget, rtol=1e-3)
     noise = budget.neighbors.rows_changed * multiplier * sqrt(n_features)
-    return "linf" if noise / n_rows > LOW_NOISE[NoisyGD] else "l2"
+    return "linf" if noise / n_rows > LOW_NOISE["noisy_gd"] else "l2"
 
 
 def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
@@ -183,10 +181,10 @@ def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     if _exact_moments(
         problem, budget, NEGLIGIBLE_NOISE_MOMENTS if unconstrained else limit
     ):
-        return AdaSSP(noise=noise)
-    if unconstrained and problem.n_features <= MOST_VIEWED:
-        return AdaptiveMoments(noise=noise)
-    return NoisyGD(noise=noise, clip=_clip(problem))
+        return solvers.AdaSSP(noise=noise)
+    if unconstrained and problem.n_features <= solvers.adaptive_moments.MOST_VIEWED:
+        return solvers.AdaptiveMoments(noise=noise)
+    return solvers.NoisyGD(noise=noise, clip=_clip(problem))
 
 
 def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:

@@ -131,11 +131,11 @@ def _solver(planned: Any) -> str:
 
 def _selection(planned: Any) -> dict[str, Any] | None:
     """Return cost and needed rows of the selection of columns, if there is one."""
-    from tacit.evaluation import rows_for_support
-
     plan, budget = planned.plan, planned.budget
     if getattr(plan, "selection", None) is None:
         return None
+    from tacit.evaluation import rows_for_support
+
     n_selected, selector = plan.n_selected, planned.solver.selector
     least: int | None = None
     with suppress(PlanError):
@@ -175,13 +175,14 @@ def _weight_bound(selector: Any) -> dict[str, float]:
 
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
     """Return the squared error that privacy adds, for solvers with a formula."""
-    from tacit.evaluation import regression_risk
     from tacit.solvers._base import solver_fact
 
     budget = planned.budget
     known = solver_fact(planned.solver, "has_risk_formula")
     if not known or getattr(model, "penalty", None) is not None:
         return None
+    from tacit.evaluation import regression_risk
+
     risk = regression_risk(
         rows,
         planned.problem.n_features,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf, isfinite, sqrt
 from typing import Any, Protocol
 
@@ -58,7 +59,13 @@ def noise_level(problem: Problem, budget: Budget, derivative: float) -> float:
     """Return the norm of the noise that hides the gradient of one row, once."""
     sensitivity = budget.neighbors.rows_changed * derivative * problem.bounds.x_norm
     size = problem.size
-    return sensitivity * calibrate(GaussianNoise, budget, rtol=1e-3) * sqrt(size)
+    return sensitivity * _multiplier(budget) * sqrt(size)
+
+
+@lru_cache(maxsize=128)
+def _multiplier(budget: Budget) -> float:
+    # several rules of one fit need it
+    return calibrate(GaussianNoise, budget, rtol=1e-3)
 
 
 def capped_where_noisy(problem: Problem, budget: Budget) -> Loss:
