@@ -87,23 +87,10 @@ class Canaries:
 
 @dataclass(frozen=True)
 class OneRunAudit(GuaranteeAudit):
-    """Result of `audit_one_run`.
+    """Result of `audit_one_run`, with what `GuaranteeAudit` has.
 
     Parameters
     ----------
-    estimator
-        Name of the class.
-    epsilon, delta, neighbors
-        What it guarantees, by its report or else by its parameters.
-    result
-        The lower bound and the counts behind it.
-    most_shown
-        The largest bound that so many canaries can give, against no noise at all.
-    claims_gaussian
-        Whether the report of the estimator claims Gaussian noise and nothing else.
-    attacked
-        Class, version, guarantee, parameters and solver of what was attacked, and a
-        digest of them, by which a report knows whether an audit is about its model.
     n_canaries, n_features
         Canaries in the run, of which half chose the attack, and columns.
     attribute

@@ -33,23 +33,12 @@ MOST_RUNS = 10**9
 
 @dataclass(frozen=True)
 class EstimatorAudit(GuaranteeAudit):
-    """Result of `audit_estimator`.
+    """Result of `audit_estimator`, with what `GuaranteeAudit` has.
 
     Parameters
     ----------
-    estimator
-        Name of the class.
-    epsilon, delta, neighbors
-        What it guarantees, by its report or else by its parameters.
     result
         The lower bound and the counts behind it, for the pair that showed most.
-    most_shown
-        The largest bound that so many runs can give, against no noise at all.
-    claims_gaussian
-        Whether the report of the estimator claims Gaussian noise and nothing else.
-    attacked
-        Class, version, guarantee, parameters and solver of what was attacked, and a
-        digest of them, by which a report knows whether an audit is about its model.
     n_rows, n_features
         Shape of the attacked data set.
     leaks

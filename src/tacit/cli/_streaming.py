@@ -134,14 +134,8 @@ def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
 class Outputs:
     """Files that each release is written to, once the state of its step is saved.
 
-    Parameters
-    ----------
-    releases
-        File with one JSON line per release, or None.
-    folder
-        Model folder that each release replaces, or None.
-    schema, label
-        Schema and name that are saved with the model.
+    ``releases`` gets one JSON line per release, and each release replaces the model in
+    ``folder``, with the schema and the label.
     """
 
     releases: Path | None

@@ -24,15 +24,7 @@ LONGEST = 2**16
 
 @dataclass(frozen=True)
 class Value:
-    """Saved form of a field as plain data.
-
-    Parameters
-    ----------
-    fits
-        Whether something from a file is valid.
-    written, restored
-        To plain data, and back.
-    """
+    """Saved form of a field as plain data, a check of it, and the way back."""
 
     fits: Callable[[Any], bool]
     written: Callable[[Any], Any] = lambda value: value
@@ -81,13 +73,7 @@ def _value(hint: Any) -> Value:
 
 @dataclass(frozen=True)
 class SideKind:
-    """Saved form of a class of item sides, by the annotations of its fields.
-
-    Parameters
-    ----------
-    make
-        The class.
-    """
+    """Saved form of a class of item sides, by the annotations of its fields."""
 
     make: type[ItemSide]
 

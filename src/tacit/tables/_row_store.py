@@ -31,19 +31,10 @@ UNLIMITED = 2**60  # some systems report numbers this large for no limit
 
 
 class RowStore:
-    """Rows that are appended block by block.
+    """Rows that are appended block by block; their number is None if it is unknown.
 
-    Parameters
-    ----------
-    n_features
-        Entries of a row.
-    n_rows
-        Expected number of rows, or None if it is unknown.
-    limit
-        Bytes that rows may use in memory. More rows go to an unnamed file, so that
-        nothing is left of it however the process ends.
-    scratch
-        Folder of that file; None for the default temporary folder.
+    Rows that take more bytes of memory than the limit go to an unnamed file in the
+    folder ``scratch``, so that nothing is left of it however the process ends.
     """
 
     def __init__(

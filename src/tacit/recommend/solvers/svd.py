@@ -395,18 +395,8 @@ def _cleansed(
 ) -> tuple[Array, float]:
     """Return vectors whose products are covariances, and the unexplained variance.
 
-    All of it is in units in which the largest clamped rating is one.
-
-    Parameters
-    ----------
-    covariance, weights
-        Noisy sums.
-    noise_scale
-        Standard deviation of the noise on the diagonal of the covariance.
-    raised
-        Number that is added to all weights.
-    rank
-        Maximum number of directions.
+    All of it is in units in which the largest clamped rating is one. ``noise_scale`` is
+    that of the diagonal of the covariance, and ``raised`` is added to all weights.
     """
     # pairs of different items; with one item only, the pair with itself
     pairs = ~np.eye(len(weights), dtype=bool) | (len(weights) == 1)
