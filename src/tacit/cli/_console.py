@@ -55,8 +55,7 @@ def out(as_json: bool, data: dict[str, Any], human: Callable[[Console], None]) -
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
         return
     # a pipe has no width, and tables truncated to 80 columns lose their cells
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    human(console)
+    human(Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()))
 
 
 def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
@@ -166,6 +165,5 @@ def show_account(console: Console, account: dict[str, Any] | None) -> None:
         room = f"; the charge {'fits' if account['fits'] else 'DOES NOT FIT'}"
     console.print(
         f"ledger       {account['dataset']}: epsilon {account['spent']:.4g} of "
-        f"{account['budget']['epsilon']:g} is spent{room}",
-        markup=False,
+        f"{account['budget']['epsilon']:g} is spent{room}"
     )

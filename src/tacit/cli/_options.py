@@ -109,12 +109,7 @@ no_ledger_option = click.option(
 )
 
 csv_options = _all(
-    click.option(
-        "--encoding",
-        default="utf-8",
-        show_default=True,
-        help="Encoding of a CSV file.",
-    ),
+    click.option("--encoding", default="utf-8", help="Encoding of a CSV file."),
     click.option(
         "--delimiter",
         help="Delimiter of a CSV file; comma, semicolon and tab are detected.",
@@ -139,7 +134,6 @@ neighbors_options = _all(
         "--neighbors",
         type=click.Choice(["replace_one", "add_or_remove_one"]),
         default="replace_one",
-        show_default=True,
         help="How neighboring tables differ; with replace_one the number of rows is "
         "public.",
     ),
@@ -179,7 +173,7 @@ estimator_options = _all(
         help="Privately select at most K columns before the fit; for linear and "
         "sparse-linear.",
     ),
-    click.option("--solver", default="auto", show_default=True, help="Algorithm."),
+    click.option("--solver", default="auto", help="Algorithm."),
     click.option(
         "--alpha",
         type=float,

@@ -57,7 +57,6 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--notion",
     type=click.Choice(NOTIONS),
     default="equalized_odds",
-    show_default=True,
     help="Notion of fairness.",
 )
 @click.option(
@@ -75,7 +74,6 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--failure",
     type=_part,
     default=0.01,
-    show_default=True,
     help="Failure probability of the certificate.",
 )
 @click.option(
@@ -89,13 +87,7 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.FloatRange(0, min_open=True),
     help="Charge a certificate from noisy counts, which may be published.",
 )
-@click.option(
-    "--delta",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Delta of the certificate.",
-)
+@click.option("--delta", type=float, default=0.0, help="Delta of the certificate.")
 @click.option("--label", help="Name of the charge in the ledger.")
 @ledger_options
 @no_ledger_option
@@ -212,15 +204,15 @@ def _listed(groups: tuple[str, ...], sensitive: tuple[str, ...]) -> dict[str, An
 
 def _show(console: Console, found: Any, written: dict[str, Any]) -> None:
     by = ", ".join(written["sensitive"])
-    console.print(clean(f"{written['target']}, groups by {by}"), markup=False)
+    console.print(clean(f"{written['target']}, groups by {by}"))
     shown = found.figures if found.certificate is None else found.certificate
     # the report of a charge has lines of its own
     for line in str(shown).splitlines():
-        console.print(clean(line), markup=False)
+        console.print(clean(line))
     if found.no_certificate is not None:
-        console.print(f"no certificate: {found.no_certificate}", markup=False)
+        console.print(f"no certificate: {found.no_certificate}")
     for name, reason in written["failed"].items():
-        console.print(f"{name:12} FAILED: {reason}", markup=False)
+        console.print(f"{name:12} FAILED: {reason}")
     if written["page"] is not None:
-        console.print(f"page         {written['page']}", markup=False)
+        console.print(f"page         {written['page']}")
     show_account(console, written["ledger"])

@@ -50,7 +50,6 @@ MOST_NAMED = 20
     "--set-aside",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
-    show_default=True,
     help="Fraction of the rows to measure on.",
 )
 @click.option(
@@ -151,13 +150,10 @@ def _selected(names: list[str], how: dict[str, Any], n_columns: int) -> str:
 
 
 def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
-    console.print(str(fitted.model.privacy_), markup=False)
+    console.print(str(fitted.model.privacy_))
     chosen = written["selected"]
     if written["selection"] is not None:
-        console.print(
-            _selected(chosen, written["selection"], len(written["features"])),
-            markup=False,
-        )
+        console.print(_selected(chosen, written["selection"], len(written["features"])))
     elif chosen is not None:
         console.print(
             f"selected     {len(chosen)} of {len(written['features'])} columns; "
@@ -171,7 +167,7 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
             f"charged with epsilon {score['epsilon']:g}"
         )
     for name, reason in written["failed"].items():
-        console.print(f"{name:12} FAILED: {reason}", markup=False)
-    console.print(f"model        {written['folder']}", markup=False)
-    console.print(f"report       {written['report']}", markup=False)
+        console.print(f"{name:12} FAILED: {reason}")
+    console.print(f"model        {written['folder']}")
+    console.print(f"report       {written['report']}")
     show_account(console, written["ledger"])

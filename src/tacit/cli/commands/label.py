@@ -56,7 +56,6 @@ def _mechanisms() -> list[str]:
 @click.option(
     "--teachers",
     default="auto",
-    show_default=True,
     metavar="N|auto",
     help="Number of teachers, among which the private rows are divided.",
 )
@@ -89,7 +88,6 @@ def _mechanisms() -> list[str]:
     "--mechanism",
     type=Names(_mechanisms),
     default="auto",
-    show_default=True,
     help="How votes become labels; auto is gnmax for categories, mean for numbers.",
 )
 @click.option(
@@ -106,7 +104,6 @@ def _mechanisms() -> list[str]:
     "--agreement",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.8,
-    show_default=True,
     help="Public guess of the fraction of teachers that agree.",
 )
 @click.option(
@@ -334,17 +331,17 @@ def _facts(
 
 
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
-    console.print(facts["words"], markup=False)
+    console.print(facts["words"])
     rows = int(facts["plan"]["rows_per_teacher"])
     console.print(f"dry run      a teacher learns from {rows:,} synthetic rows")
-    console.print(f"noise        {facts['noise']}", markup=False)
+    console.print(f"noise        {facts['noise']}")
     for assumption in facts["assumptions"]:
-        console.print(f"assumes      {assumption}", markup=False)
+        console.print(f"assumes      {assumption}")
     show_account(console, facts["ledger"])
 
 
 def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
-    console.print(str(labeler.privacy_), markup=False)
+    console.print(str(labeler.privacy_))
     if data["asked_before"]:
         console.print(
             f"resumed      after {data['asked_before']} rows; this run charged nothing"
@@ -362,5 +359,5 @@ def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
         )
     for name in ("labels", "output", "state"):
         if data[name] is not None:
-            console.print(f"{name:12} {data[name]}", markup=False)
+            console.print(f"{name:12} {data[name]}")
     show_account(console, data["ledger"])

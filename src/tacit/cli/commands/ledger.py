@@ -81,7 +81,6 @@ def command() -> None:
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
-    show_default=True,
     help="How neighboring tables differ; with replace_one the number of rows is "
     "public.",
 )
@@ -155,7 +154,7 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
             _head_line(head),
         ]
         for line in lines:
-            console.print(clean(line), markup=False)
+            console.print(clean(line))
 
     out(as_json, data, human)
 
@@ -270,7 +269,7 @@ def _print_result(console: Console, result: Verification) -> None:
     if result.head is not None:
         lines.append(_head_line(result.head))
     for line in lines:
-        console.print(clean(line), markup=False)
+        console.print(clean(line))
 
 
 def _head_line(head: tuple[int, str]) -> str:
@@ -301,7 +300,7 @@ def export(
     data = {"path": str(path), "records": len(written.rows), "head": list(written.head)}
 
     def human(console: Console) -> None:
-        console.print(f"{len(written.rows)} record(s) in {path}", markup=False)
+        console.print(f"{len(written.rows)} record(s) in {path}")
         console.print(_head_line(written.head))
 
     out(as_json, data, human)
@@ -378,7 +377,9 @@ def void(
 
 @command.command()
 @click.argument("seq", type=int)
-@click.option("--reason", default="", help="Reason, for the history.")
+@click.option(
+    "--reason", default="", show_default=False, help="Reason, for the history."
+)
 @_ledger_options
 def cancel(
     url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
@@ -410,7 +411,7 @@ def _print_record(
     account = {"budget": ledger.budget.to_dict(), "spent": ledger.spent(), **amounts}
 
     def human(console: Console) -> None:
-        console.print(clean(message), markup=False)
+        console.print(clean(message))
         console.print(f"record       {record.seq}")
 
     out(as_json, {**record.to_dict(), **account}, human)

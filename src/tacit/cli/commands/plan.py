@@ -41,7 +41,6 @@ MISSED = 0.1
     "--tolerance",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.02,
-    show_default=True,
     help="Loss of score that defines the least number of rows.",
 )
 @click.option("--quiet", is_flag=True, help="No progress bars.")
@@ -216,13 +215,14 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     # long: one printed line for each fact of a plan
     console.print(
         f"[bold]{data['estimator']}[/] by {data['solver']}, {data['rows']} rows of "
-        f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}"
+        f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}",
+        markup=True,
     )
     console.print(
         f"guarantee    epsilon {data['epsilon']:g}, delta {data['delta']:.3g}, "
         f"neighbors {data['neighbors']}"
     )
-    console.print(f"noise        {data['noise']}", markup=False)
+    console.print(f"noise        {data['noise']}")
     chosen = data["selection"]
     if chosen is not None:
         console.print(
@@ -238,7 +238,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
             "variance of the target"
         )
     for assumption in data["assumptions"]:
-        console.print(f"assumes      {assumption}", markup=False)
+        console.print(f"assumes      {assumption}")
     informative = data["telling"]
     where = "" if informative is None else f", with signal in {informative} columns"
     console.print(f"expected {data['measure']} on synthetic rows{where}")
@@ -274,8 +274,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     after = f", {cost['spent_after']:.4g} after this" if cost["fits"] else ""
     console.print(
         f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
-        f"{cost['budget']['epsilon']:g} is spent{after}",
-        markup=False,
+        f"{cost['budget']['epsilon']:g} is spent{after}"
     )
     if not cost["fits"]:
-        console.print(f"DOES NOT FIT {cost['why_not']}", markup=False)
+        console.print(f"DOES NOT FIT {cost['why_not']}")

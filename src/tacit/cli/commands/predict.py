@@ -80,7 +80,7 @@ def command(
     rows = write_table(path, blocks)
 
     def human(console: Console) -> None:
-        console.print(f"{path}: {rows} predictions.", markup=False)
+        console.print(f"{path}: {rows} predictions.")
 
     out(as_json, {"path": str(path), "rows": rows}, human)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli._console import Rejected, clean, json_option, out, show_account
@@ -36,7 +35,6 @@ mine_options = click.option(
     "--columns",
     nargs=2,
     default=("item", "rating"),
-    show_default=True,
     metavar="ITEM RATING",
     help="Columns of MINE.",
 )
@@ -72,7 +70,6 @@ def command() -> None:
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
-    show_default=True,
     help="How neighboring data sets differ in one user with all ratings; with "
     "replace_one the number of users is public.",
 )
@@ -85,11 +82,10 @@ def command() -> None:
     "--columns",
     nargs=3,
     default=("user", "item", "rating"),
-    show_default=True,
     metavar="USER ITEM RATING",
     help="Columns of RATINGS.",
 )
-@click.option("--solver", type=Names(_solvers), default="als", show_default=True)
+@click.option("--solver", type=Names(_solvers), default="als")
 @click.option(
     "--rank", type=click.IntRange(1), help="Maximum number of learned directions."
 )
@@ -110,11 +106,7 @@ def command() -> None:
     help="Folder for the item side, its report and its card; all of it is public.",
 )
 @click.option(
-    "--force",
-    "--overwrite",
-    "force",
-    is_flag=True,
-    help="Replace an existing side.",
+    "--force", "--overwrite", "force", is_flag=True, help="Replace an existing side."
 )
 @click.option(
     "--scratch",
@@ -240,14 +232,7 @@ def row(
 @command.command()
 @click.argument("side", type=click.Path(path_type=Path))
 @click.argument("mine", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "--k",
-    "k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Number of items.",
-)
+@click.option("--k", "k", type=click.IntRange(1), default=10, help="Number of items.")
 @mine_options
 @json_option
 def top(
@@ -271,12 +256,12 @@ def top(
 
 
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
-    console.print(facts["words"], markup=False)
+    console.print(facts["words"])
     show_account(console, facts["ledger"])
 
 
 def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
-    console.print(str(model.privacy_), markup=False)
+    console.print(str(model.privacy_))
     side = written["side"]
     console.print(
         f"items        {side['items']:,}, each with an offset and a vector of "
@@ -290,9 +275,9 @@ def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
             "take a smaller one"
         )
     for name, why in written["failed"].items():
-        console.print(f"{name:12} FAILED: {why}", markup=False)
-    console.print(f"side         {written['folder']}", markup=False)
-    console.print(f"report       {written['report']}", markup=False)
+        console.print(f"{name:12} FAILED: {why}")
+    console.print(f"side         {written['folder']}")
+    console.print(f"report       {written['report']}")
     show_account(console, written["ledger"])
 
 
@@ -302,8 +287,7 @@ def _show_row(console: Console, data: dict[str, Any]) -> None:
     else:
         console.print(
             f"{data['path']}: {data['items']} predictions, from {data['rated']} "
-            "rating(s).",
-            markup=False,
+            "rating(s)."
         )
     _show_unknown(console, data)
 
@@ -315,7 +299,7 @@ def _show_items(console: Console, listed: list[dict[str, Any]], rated: bool) -> 
     if rated:
         table.add_column("rated")
     for line in listed:
-        cells = [escape(clean(str(line["item"]))), f"{line['prediction']:.4g}"]
+        cells = [clean(str(line["item"])), f"{line['prediction']:.4g}"]
         if rated:
             cells.append("yes" if line["rated"] else "")
         table.add_row(*cells)
@@ -332,4 +316,4 @@ def _show_unknown(console: Console, data: dict[str, Any]) -> None:
 
 def _show_released(console: Console, own: OwnRow) -> None:
     if not own.row.side.has_vectors:
-        console.print(f"released     {own.facts['released']}", markup=False)
+        console.print(f"released     {own.facts['released']}")

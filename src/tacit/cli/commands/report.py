@@ -74,7 +74,7 @@ def command(
 
     def human(console: Console) -> None:
         for page in pages.values():
-            console.print(page, markup=False)
+            console.print(page)
 
     out(as_json, pages, human)
     attached = read_attachments(folder, digest(folder))

@@ -61,7 +61,6 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "--rows-per-person",
     type=click.IntRange(1),
     default=1,
-    show_default=True,
     help="Largest number of rows of one person; the noise grows with it.",
 )
 @click.option(
@@ -69,7 +68,6 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "model_name",
     type=click.Choice(["online", "incremental"]),
     default="online",
-    show_default=True,
     help="online aims at the next predictions, incremental at the best fit to all "
     "rows so far; both learn from all rows.",
 )
@@ -80,7 +78,6 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
-    show_default=True,
     help="How neighboring streams differ; only replace_one is possible.",
 )
 @settings_option
@@ -90,13 +87,13 @@ SHORTEST, LONGEST = 0.01, 86400.0
 @click.option(
     "--once/--follow",
     default=True,
+    show_default=False,
     help="Exit after the rows that are there, or wait for more until Ctrl-C.",
 )
 @click.option(
     "--poll",
     type=float,
     default=1.0,
-    show_default=True,
     metavar="SECONDS",
     help="How often --follow looks for new rows.",
 )
@@ -270,9 +267,9 @@ def _show_plan(console: Console, facts: dict[str, Any]) -> None:
         f"steps        {facts['horizon']:,} of {facts['rows_per_step']:,} row(s), "
         "charged together before the first"
     )
-    console.print(f"noise        {facts['noise']}", markup=False)
+    console.print(f"noise        {facts['noise']}")
     for assumption in facts["assumptions"]:
-        console.print(f"assumes      {assumption}", markup=False)
+        console.print(f"assumes      {assumption}")
     _print_ignored(facts["adds_nothing"])
     show_account(console, facts["ledger"])
 
@@ -316,7 +313,7 @@ def _refit_line(step: int, rows_per_step: int) -> str:
 
 def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     if data["step"]:
-        console.print(str(stream.model.privacy_), markup=False)
+        console.print(str(stream.model.privacy_))
     else:
         console.print("guarantee    none yet: the first step charges the budget")
     if data["steps_before"]:
@@ -335,5 +332,5 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
         )
     for name in ("releases", "output", "state"):
         if data[name] is not None:
-            console.print(f"{name:12} {data[name]}", markup=False)
+            console.print(f"{name:12} {data[name]}")
     show_account(console, data["ledger"])
