@@ -77,7 +77,7 @@ def clean(text: str) -> str:
 def explained(group: click.Group, arguments: list[str]) -> int:
     """Run a command and return its exit code; print one sentence for an error."""
     # long: one branch for each way in which a command ends
-    opened: list[Any] = []  # ledgers, added by `tacit.cli._options.opened_ledger`
+    opened: list[Any] = []  # ledgers, added by `tacit.cli._options.Account`
     try:
         result = group.main(
             arguments, prog_name="tacit", standalone_mode=False, obj=opened
@@ -115,8 +115,7 @@ def explained(group: click.Group, arguments: list[str]) -> int:
         _print_error(
             arguments,
             f"Unexpected {type(error).__name__}. Set TACIT_DEBUG=1 to see the "
-            "traceback; "
-            "it may quote rows.",
+            "traceback; it may quote rows.",
             UNEXPECTED,
         )
         return UNEXPECTED

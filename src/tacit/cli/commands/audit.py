@@ -199,8 +199,7 @@ def _print_result(found: Any, effort: str, lines: list[str], as_json: bool) -> N
         )
         console.print(
             f"result       epsilon is at least {found.epsilon_lower:.3g}; the most "
-            "that "
-            f"this number of {effort} can show is {found.most_shown:.3g}"
+            f"that this number of {effort} can show is {found.most_shown:.3g}"
         )
         for line in (*lines, found.verdict):
             console.print(clean(line))

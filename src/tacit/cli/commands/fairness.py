@@ -17,13 +17,11 @@ from tacit.cli._console import (
     warn_of_budget,
 )
 from tacit.cli._options import (
+    Account,
     csv_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
 )
 
 # As in `tacit.fairness._groups.NOTIONS`, which help does not import
@@ -113,14 +111,10 @@ def command(
     epsilon: float | None,
     delta: float,
     label: str | None,
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     page: Path | None,
     force: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Measure how a model treats groups of people.
@@ -139,7 +133,7 @@ def command(
             "--delta and --label need --epsilon; give it, or leave them out."
         )
     if epsilon is not None:
-        require_ledger(ledger_url, no_ledger)
+        account.require()
         if sampling is not None:
             raise Rejected(
                 "--sampling cannot be combined with --epsilon; leave it out."
@@ -149,7 +143,7 @@ def command(
     from tacit.persistence import read
     from tacit.privacy import Budget
 
-    _check_page(page, force, [folder, data, *ledger_files(ledger_url)])
+    _check_page(page, force, [folder, data, *account.files])
     listed = _listed(groups, sensitive)
     comparison = certifying.Comparison(
         sensitive, listed, notion, desirable, failure, sampling, distance
@@ -159,12 +153,10 @@ def command(
     if epsilon is not None:
         label = "fairness" if label is None else label
         check_label(label)
-        ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+        ledger = account.opened()
         payment = certifying.Payment(epsilon, delta, ledger, label)
         warn_of_budget(Budget(epsilon, delta))
-    found = certifying.outcome(
-        folder, saved, data, comparison, payment, encoding=encoding, delimiter=delimiter
-    )
+    found = certifying.outcome(folder, saved, data, comparison, payment, **reading)
     ledger = None if payment is None else payment.ledger
     written = certifying.written(folder, saved, comparison, found, page, ledger)
     out(as_json, written, lambda console: _show(console, found, written))

@@ -18,15 +18,13 @@ from tacit.cli._console import (
 )
 from tacit.cli._learners import LEARNERS, dry_run_checked, learner
 from tacit.cli._options import (
+    Account,
     Names,
     csv_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     neighbors_options,
     no_ledger_option,
-    require_ledger,
     schema_for,
     schema_options,
     settings_option,
@@ -164,10 +162,7 @@ def command(
     ids: str | None,
     labels_only: bool,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     label: str | None,
     labels: Path | None,
     votes: bool,
@@ -175,8 +170,7 @@ def command(
     force: bool,
     jobs: int | None,
     only_plan: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     quiet: bool,
     as_json: bool,
     **parameters: Any,
@@ -192,7 +186,7 @@ def command(
     same command resumes a run that was interrupted.
     """
     # long: one parameter for each option, and steps in the order of what may fail
-    require_ledger(ledger_url, no_ledger or only_plan)
+    account.require(only_plan)
     _check_combination(public, labels_only, ids, parameters["neighbors"])
     from tacit.cli import _labeling as labeling
     from tacit.cli import _students as students
@@ -229,7 +223,7 @@ def command(
         verbose=shown,
         **parameters,
     )
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     if only_plan:
         facts = labeling.plan_facts(labeler, queries, ledger)
         dry_run(facts["plan"]["rows_per_teacher"], labeler.n_queries)
@@ -237,10 +231,9 @@ def command(
         return
     label = schema.target.name if label is None else label
     used = [p for p in (private, public) if p is not None]
-    used += [Path(schema_path), *ledger_files(ledger_url)]
+    used += [Path(schema_path), *account.files]
     paths = labeling.Paths(state, labels, output, force)
     paths.check(used, label)
-    reading = {"encoding": encoding, "delimiter": delimiter}
     pool = read_pool(
         public or private, schema, queries, features_only=labels_only, **reading
     )

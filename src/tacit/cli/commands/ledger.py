@@ -21,7 +21,7 @@ from tacit.cli._console import (
     out,
     warn_of_budget,
 )
-from tacit.cli._options import opened_ledger
+from tacit.cli._options import Account, all_of, dataset_option, neighbors_option
 
 if TYPE_CHECKING:
     from tacit.privacy._store import Record, StoredLedger, Verification
@@ -32,33 +32,24 @@ WIDE = 1000
 DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 
-def _ledger_options(function: Any) -> Any:
-    """Add the options that select a ledger and a data set."""
-    for option in (
-        click.option(
-            "--dataset",
-            envvar="TACIT_DATASET",
-            help="Data set of the ledger; may be left out if there is only one.",
-        ),
-        click.option(
-            "--ledger",
-            "url",
-            envvar="TACIT_LEDGER",
-            metavar="URL",
-            help="sqlite:///budget.db or postgresql://user@host/db; by default the "
-            "variable "
-            "TACIT_LEDGER.",
-        ),
-        json_option,
-    ):
-        function = option(function)
-    return function
+_ledger_options = all_of(
+    json_option,
+    click.option(
+        "--ledger",
+        "url",
+        envvar="TACIT_LEDGER",
+        metavar="URL",
+        help="sqlite:///budget.db or postgresql://user@host/db; by default the "
+        "variable TACIT_LEDGER.",
+    ),
+    dataset_option,
+)
 
 
 def _opened(url: str | None, dataset: str | None) -> StoredLedger:
     if url is None:
         raise Rejected("No ledger is given: name one with --ledger or TACIT_LEDGER.")
-    ledger: StoredLedger = opened_ledger(url, dataset, None)
+    ledger: StoredLedger = Account(url, dataset).opened()
     return ledger
 
 
@@ -77,13 +68,7 @@ def command() -> None:
     required=True,
     help="Total delta, well below 1 / rows; with 0, most fits never fit the budget.",
 )
-@click.option(
-    "--neighbors",
-    type=click.Choice(["replace_one", "add_or_remove_one"]),
-    default="replace_one",
-    help="How neighboring tables differ; with replace_one the number of rows is "
-    "public.",
-)
+@neighbors_option
 @_ledger_options
 def init(
     url: str | None,

@@ -12,11 +12,11 @@ from rich.table import Table
 
 from tacit.cli._console import json_option, out, warn_of_budget
 from tacit.cli._options import (
+    Account,
     estimator_for,
     estimator_options,
     given_settings,
     ledger_options,
-    opened_ledger,
     schema_for,
 )
 from tacit.exceptions import BudgetExceeded, PlanError
@@ -49,9 +49,7 @@ def command(
     schema_path: str,
     target: str | None,
     rows: int,
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
+    account: Account,
     tolerance: float,
     settings: tuple[str, ...],
     quiet: bool,
@@ -76,9 +74,8 @@ def command(
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     planned = model.plan(rows, len(schema.feature_names))
     warn_of_budget(planned.budget, rows)
-    cost = None
-    if ledger_url is not None:
-        cost = _cost(opened_ledger(ledger_url, dataset, analyst), planned)
+    ledger = account.opened()
+    cost = None if ledger is None else _cost(ledger, planned)
     shape: dict[str, Any] = {
         "widths": schema.widths,
         "n_classes": len(schema.target.labels or ()),
@@ -227,8 +224,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     if chosen is not None:
         console.print(
             f"selection    {chosen['columns']} of {data['columns']} columns, at a "
-            "cost of "
-            f"epsilon {chosen['epsilon']:.3g} of the guarantee"
+            f"cost of epsilon {chosen['epsilon']:.3g} of the guarantee"
         )
         least = chosen["least_rows"]
         rows = "no number of rows is" if least is None else f"about {least} rows are"

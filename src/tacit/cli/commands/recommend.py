@@ -11,13 +11,11 @@ from rich.table import Table
 
 from tacit.cli._console import Rejected, clean, json_option, out, show_account
 from tacit.cli._options import (
+    Account,
     Names,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
     settings_option,
 )
 
@@ -128,10 +126,7 @@ def fit(
     solver: str,
     rank: int | None,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     label: str | None,
     folder: Path | None,
     force: bool,
@@ -151,7 +146,7 @@ def fit(
     anything is charged.
     """
     # long: one parameter for each option of the command
-    require_ledger(ledger_url, no_ledger or only_plan)
+    account.require(only_plan)
     from tacit.cli import _recommending as recommending
     from tacit.cli._output_files import check_folder, check_label
 
@@ -165,7 +160,7 @@ def fit(
         scratch=scratch,
         **parameters,
     )
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     if only_plan:
         facts = recommending.plan_facts(model, ledger)
         out(as_json, facts, lambda console: _show_plan(console, facts))
@@ -176,7 +171,7 @@ def fit(
         raise Rejected("--out must name the folder for the item side.")
     label = "recommend" if label is None else label
     check_label(label)
-    used = [ratings, *recommending.item_files(items), *ledger_files(ledger_url)]
+    used = [ratings, *recommending.item_files(items), *account.files]
     check_folder(folder, force, used, "--out", "side")
     recommending.fitted(model, ratings, columns, ledger, label, shown)
     written = recommending.write(folder, model, ledger, label, force)

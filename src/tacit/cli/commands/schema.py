@@ -48,8 +48,7 @@ def init(
     path: Path | None,
     names_only: bool,
     force: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Draft a schema of a table, to correct and confirm.
@@ -62,9 +61,7 @@ def init(
         raise Rejected(f"{path} already exists; give another --out, or --force.")
     from tacit.tables import draft
 
-    schema = draft(
-        data, target, names_only=names_only, encoding=encoding, delimiter=delimiter
-    )
+    schema = draft(data, target, names_only=names_only, **reading)
     schema.save(path)
 
     def human(console: Console) -> None:
@@ -90,8 +87,7 @@ def init(
 def check(
     path: Path,
     data: Path | None,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Check a schema, and whether a table agrees with it.
@@ -104,7 +100,7 @@ def check(
     if data is not None:
         from tacit.tables import check
 
-        check(data, schema, encoding=encoding, delimiter=delimiter)
+        check(data, schema, **reading)
 
     def human(console: Console) -> None:
         _show(console, schema)

@@ -19,13 +19,11 @@ from tacit.cli._console import (
     warn_of_budget,
 )
 from tacit.cli._options import (
+    Account,
     csv_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
     schema_for,
     schema_options,
     settings_option,
@@ -125,18 +123,14 @@ def command(
     model_name: str,
     neighbors: str,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     label: str | None,
     once: bool,
     poll: float,
     output: Path | None,
     releases: Path | None,
     only_plan: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     quiet: bool,
     as_json: bool,
     **parameters: Any,
@@ -149,7 +143,7 @@ def command(
     fit the schema are counted and have no effect.
     """
     # long: one parameter for each option of the command
-    require_ledger(ledger_url, no_ledger or only_plan)
+    account.require(only_plan)
     if neighbors != "replace_one":
         raise Rejected(
             "--neighbors must be replace_one: steps have a fixed number of rows, so "
@@ -177,7 +171,7 @@ def command(
     )
     planned = model.plan(len(schema.feature_names))
     ignored = streaming.ignored_rows(schema)
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     warn_of_budget(planned.budget, model.horizon * model.rows_per_step)
     if only_plan:
         facts = _plan_facts(model, planned, ledger)
@@ -188,10 +182,10 @@ def command(
         raise Rejected("--state is missing: name a folder for the state of the stream.")
     label = schema.target.name if label is None else label
     check_label(label)
-    table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
+    table = GrowingTable(source, schema, **reading)
     paths = {"--releases": releases, "--output": output}
     check_state(state, streaming.OWN_FILES, "a stream", paths)
-    used = [source, Path(schema_path), *ledger_files(ledger_url)]
+    used = [source, Path(schema_path), *account.files]
     if releases is not None:
         check_file(releases, used, "--releases")
     if output is not None:
