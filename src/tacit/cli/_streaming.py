@@ -7,16 +7,15 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from tacit import __version__, linear_model
+from tacit import linear_model
 from tacit._discovery import classes_by
 from tacit._random import is_seeded
 from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Rejected
-from tacit.cli._reporting import charge_facts
+from tacit.cli._reporting import charge_facts, made_now
 from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
 from tacit.privacy.ledger import labelled
 from tacit.streaming import DurableStream, IncrementalERM
@@ -169,8 +168,7 @@ class Outputs:
         model = stream.model
         facts = {
             "label": self.label,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "tacit": __version__,
+            **made_now(),
             "stream": stream.identity,
             "step": stream.n_steps,
             "rows": _rows_taken(stream),

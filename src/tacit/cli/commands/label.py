@@ -191,6 +191,7 @@ def command(
     from tacit.cli import _labeling as labeling
     from tacit.cli import _students as students
     from tacit.cli._pool import read_pool, read_private
+    from tacit.ensemble import PrivateStudent
     from tacit.privacy.ledger import labelled
 
     schema = schema_for(schema_path, target)
@@ -262,7 +263,8 @@ def command(
         data = _facts(durable, planned, pool, before, paths)
         data["private_rows"] = len(rows.X) if counted else None
         if output is not None:
-            trained = students.fitted(durable, ready_student, pool.X, answers)
+            # no further label is released
+            trained = PrivateStudent(durable, ready_student).fit_pool(pool.X, answers)
             data |= students.write(output, trained, schema, label, rows)
     out(as_json, data, lambda console: _show(console, labeler, data))
 

@@ -298,13 +298,6 @@ def _step_line(stream: Any) -> str:
     return f"step         {stream.n_steps} of {model.horizon}, {rows} rows used"
 
 
-def _refit_line(step: int, rows_per_step: int) -> str:
-    if not step:
-        return "fitted       not yet: the coefficients are those of the start"
-    rows = step * rows_per_step
-    return f"fitted       after step {step}, to the first {rows} rows"
-
-
 def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     if data["step"]:
         console.print(str(stream.model.privacy_))
@@ -317,8 +310,12 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     console.print(f"{_step_line(stream)}{rest}")
     if data["step"] == data["steps_before"]:
         console.print("no step      this run released no model")
-    if data["last_refit"] is not None:
-        console.print(_refit_line(data["last_refit"], stream.model.rows_per_step))
+    last = data["last_refit"]
+    if last:
+        rows = last * stream.model.rows_per_step
+        console.print(f"fitted       after step {last}, to the first {rows} rows")
+    elif last is not None:
+        console.print("fitted       not yet: the coefficients are those of the start")
     if data["done"]:
         console.print(
             f"end          all {data['horizon']} steps of the horizon are done; to "
