@@ -21,11 +21,10 @@ from tacit.audit._subjects import (
     guarantee_of,
     pair_of,
     prepared,
-    relation_of,
     scale_of,
 )
 from tacit.audit.one_run import OneRunBound, chosen_and_judged, most_in_one_run
-from tacit.audit.pairs import REPLACE
+from tacit.audit.pairs import REPLACE, relation_of
 from tacit.plots import audit_roc
 
 if TYPE_CHECKING:

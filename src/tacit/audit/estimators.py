@@ -13,10 +13,10 @@ from tacit.audit._attacked import attacked, solver_name
 from tacit.audit._guarantee import GuaranteeAudit, gaussian_note
 from tacit.audit._outcomes import Outcome, observed, steady_differences, table
 from tacit.audit._seeds import AuditSeed, run_seeds
-from tacit.audit._subjects import guarantee_of, pair_of, prepared, relation_of
+from tacit.audit._subjects import guarantee_of, pair_of, prepared
 from tacit.audit._trainings import Progress, trained
 from tacit.audit.bounds import largest_bound
-from tacit.audit.pairs import Pair
+from tacit.audit.pairs import Pair, relation_of
 from tacit.audit.run import AuditResult, audit
 
 if TYPE_CHECKING:

@@ -349,13 +349,11 @@ class UsedRatings:
     key: bytes
     weights: NDArray[np.float64] | None = None
 
-    def of(self, block: Ratings) -> Ratings:
-        """Return the used ratings of a block of all ratings."""
-        return kept(block, self.most, self.key, self.weights)
-
     def each(self, make: Callable[[Ratings], T]) -> Iterator[Callable[[], T]]:
         """Yield ``make`` of each block of rows as a function for threads to call."""
-        return self.ratings.each(lambda block: make(self.of(block)))
+        return self.ratings.each(
+            lambda block: make(kept(block, self.most, self.key, self.weights))
+        )
 
 
 def summed(
