@@ -142,15 +142,8 @@ def clopper_pearson_bound(
 ) -> EpsilonBound:
     """Return a lower bound on epsilon from threshold events, for any mechanism.
 
-    Parameters
-    ----------
-    first, second
-        Scores of independent trainings on the two data sets, in any order that does
-        not depend on the scores. The first half of each chooses the event.
-    delta
-        Delta at which epsilon is bounded.
-    confidence
-        Probability with which the bound holds.
+    Scores are of independent trainings on the two data sets, in any order that does not
+    depend on the scores. The first half of each chooses the event.
 
     Notes
     -----
@@ -177,10 +170,7 @@ def gaussian_bound(
 ) -> EpsilonBound:
     """Return a lower bound on epsilon for a mechanism with a Gaussian trade-off.
 
-    Parameters
-    ----------
-    first, second, delta, confidence
-        As in `clopper_pearson_bound`; ``delta`` must be positive.
+    Scores are as in `clopper_pearson_bound`, and ``delta`` must be positive.
 
     Notes
     -----
