@@ -114,15 +114,9 @@ def expected_score(
     for position, signal in zip(
         steps(len(signals), "synthetic rows"), signals, strict=True
     ):
+        seed = random_state + position
         plain, scores = _scores(
-            model,
-            n_rows,
-            widths,
-            n_classes,
-            signal,
-            MOST_ROWS,
-            repeats,
-            random_state + position,
+            model, n_rows, (widths, n_classes), signal, MOST_ROWS, repeats, seed
         )
         outlooks.append(Outlook(signal.words, plain, min(scores), max(scores)))
     measure = "accuracy" if is_classifier(model) else "R2"
@@ -146,17 +140,13 @@ def least_rows(
     fraction(tolerance=tolerance, closed=False)
     _check_table(model, widths, n_classes)
 
+    signal = (LABELS if n_classes else TARGETS)[1]
+
     def loss(exponent: int) -> float:
+        table = widths, n_classes
         try:
             plain, scores = _scores(
-                model,
-                2**exponent,
-                widths,
-                n_classes,
-                (LABELS if n_classes else TARGETS)[1],
-                FEW_ROWS,
-                3,
-                random_state,
+                model, 2**exponent, table, signal, FEW_ROWS, 3, random_state
             )
         except PlanError:  # too few for any plan
             return inf
@@ -196,8 +186,7 @@ def _check_table(model: Any, widths: Any, n_classes: int) -> None:
 def _scores(
     model: Any,
     n_rows: int,
-    widths: Sequence[int],
-    n_classes: int,
+    table: tuple[Sequence[int], int],
     signal: _Signal,
     most_rows: int,
     repeats: int,
@@ -205,7 +194,7 @@ def _scores(
 ) -> tuple[float, list[float]]:
     """Return the score without privacy, and those of private fits."""
     # long: one table is made, split and scored, and nothing else uses the parts
-    n_fit = min(n_rows, most_rows)
+    (widths, n_classes), n_fit = table, min(n_rows, most_rows)
     X, y = synthetic_rows(
         n_fit + TEST_ROWS,
         widths,

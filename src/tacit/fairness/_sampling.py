@@ -26,7 +26,7 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Rows of each group, and of the others it is compared with, by what happens to them.
+    """Rows of each group and of those it is compared with, by what happens to them.
 
     The event happens among the sure ones under every model within the distance, and
     among the possible ones under some such model. ``alone`` is whether the figure is
