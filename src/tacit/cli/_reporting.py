@@ -81,7 +81,11 @@ def report_facts(
     }
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
-    student = facts.get("student")
+    student, weights = facts.get("student"), {}
+    if student is None:
+        intercept = np.atleast_1d(getattr(model, "intercept_", 0.0))
+        weights["coef"] = _coefficients(model).tolist()
+        weights["intercept"] = intercept.tolist()
     return {
         **common,
         "title": facts.get("label", type(model).__name__),
@@ -94,7 +98,7 @@ def report_facts(
         "stream": stream_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "student": student,
-        **({} if student is not None else _coefficient_facts(model)),
+        **weights,
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
         "schema": saved.schema,
@@ -129,13 +133,6 @@ def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
         "low": side.low,
         "high": side.high,
         "released": side.released,
-    }
-
-
-def _coefficient_facts(model: Any) -> dict[str, Any]:
-    return {
-        "coef": _coefficients(model).tolist(),
-        "intercept": np.atleast_1d(getattr(model, "intercept_", 0.0)).tolist(),
     }
 
 

@@ -39,10 +39,6 @@ NUMBER_OR_NONE = Value(
 COUNT = Value(lambda value: type(value) is int and 1 <= value < 2**31, int)
 
 
-def _one_of(words: tuple[str, ...]) -> Value:
-    return Value(lambda value: type(value) is str and value in words)
-
-
 def _integers(dtype: type[np.integer[Any]], most: int) -> Value:
     """Return a short array of integers from zero to ``most``."""
 
@@ -66,7 +62,7 @@ def _value(hint: Any) -> Value:
         return BY_TYPE[hint]
     kind, limit = get_args(hint)
     if kind is str:
-        return _one_of(limit)
+        return Value(lambda value: type(value) is str and value in limit)
     (dtype,) = get_args(get_args(kind)[1])
     return _integers(dtype, limit)
 

@@ -164,12 +164,8 @@ def memory_limit() -> int:
 
 def available() -> float:
     """Return the bytes left to this process, by its tightest limit."""
-    return max(0.0, min(_free(), _resource_limits(), _cgroups()))
-
-
-def _free() -> float:
-    """Return the available memory of the machine."""
-    return _kilobytes("/proc/meminfo", "MemAvailable")
+    free = _kilobytes("/proc/meminfo", "MemAvailable")  # of the machine
+    return max(0.0, min(free, _resource_limits(), _cgroups()))
 
 
 def _resource_limits() -> float:

@@ -133,6 +133,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     if getattr(plan, "selection", None) is None:
         return None
     n_selected, selector = plan.n_selected, planned.solver.selector
+    bound = getattr(selector, "coef_bound", None)
     least: int | None = None
     with suppress(PlanError):
         least = selector.method and rows_for_support(
@@ -147,7 +148,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
             spread=SPREAD,
             neighbors=budget.neighbors,
             failure=MISSED,
-            **_weight_bound(selector),
+            **({} if bound is None else {"coef_bound": bound}),
         )
     return {
         "columns": n_selected,
@@ -161,12 +162,6 @@ def _n_informative(model: Any, n_columns: int) -> int | None:
     """Return the number of synthetic columns that carry signal; None for all."""
     selected = getattr(model, "n_features_to_select", None)
     return None if selected is None or selected >= n_columns else int(selected)
-
-
-def _weight_bound(selector: Any) -> dict[str, float]:
-    """Return the bound on coefficients of a selector that has one."""
-    bound = getattr(selector, "coef_bound", None)
-    return {} if bound is None else {"coef_bound": bound}
 
 
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
