@@ -18,8 +18,8 @@ from benchmarks.fairness.models import FAILURE
 
 from tacit.fairness import certify
 from tacit.fairness._certificate import FairnessCertificate
-from tacit.fairness._groups import NOTIONS
-from tacit.fairness._notions import FairnessForm, fairness_form
+from tacit.fairness._groups import NOTIONS, cells_of
+from tacit.fairness._notions import FairnessForm, form_of
 
 # what the published code has for one vector of weights, where one is enough
 PRINTED_LIPSCHITZ = 2 * sqrt(2)
@@ -49,7 +49,7 @@ class Judge:
         y, groups = self.problem.y_test, self.problem.groups
         found = {}
         for notion in NOTIONS:
-            form = fairness_form(y, sensitive_features=groups, notion=notion)
+            form = form_of(cells_of(y, groups, notion))
             rows = [
                 np.ones(len(y), dtype=bool)
                 & (True if cell.label is None else y == cell.label)

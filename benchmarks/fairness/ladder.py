@@ -27,11 +27,11 @@ from benchmarks.fairness.models import (
     classical_scale,
     exact_scale,
 )
+from benchmarks.fairness.printed import printed_distance
 from benchmarks.tables import arguments, markdown
 
 from tacit._random import as_generator
 from tacit.fairness._distances import expected_flips, output_perturbation_distance
-from tacit.fairness._printed import printed_distance
 from tacit.mechanisms import Gaussian
 
 EPSILON, SEED = 1.0, 0

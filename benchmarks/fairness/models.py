@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.fairness.data import Array, Problem
+from benchmarks.fairness.printed import printed_distance
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 
 from tacit import Seed
@@ -28,7 +29,6 @@ from tacit._random import as_generator
 from tacit.convex import Objective, minimize
 from tacit.data import bounded_rows
 from tacit.fairness._models import weight_distance
-from tacit.fairness._printed import printed_distance
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import Gaussian
 from tacit.privacy import Budget, GaussianNoise, calibrate

@@ -4,6 +4,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from benchmarks.fairness.printed import printed_distance
 from scipy import stats
 from tests.fairness.people import models, people
 from tests.stat import P_FAIL, assert_probability, assert_probability_at_most
@@ -16,7 +17,6 @@ from tacit.fairness._distances import (
     output_perturbation_distance,
 )
 from tacit.fairness._margins import linear_margins
-from tacit.fairness._printed import printed_distance
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
 

@@ -4,12 +4,12 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from benchmarks.fairness.printed import printed_distance
 from scipy.special import expit
 
 from tacit._random import as_generator
 from tacit.fairness import certify
 from tacit.fairness._distances import expected_flips, output_perturbation_distance
-from tacit.fairness._printed import printed_distance
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
 N_TRAIN, P, NORM = 182_339, 38, 6.0

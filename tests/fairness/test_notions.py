@@ -9,8 +9,8 @@ from tests.fairness.people import people
 
 from tacit._random import as_generator
 from tacit.fairness import group_fairness
-from tacit.fairness._groups import LEAST_ROWS, NOTIONS, Group
-from tacit.fairness._notions import fairness_form
+from tacit.fairness._groups import LEAST_ROWS, NOTIONS, Group, cells_of
+from tacit.fairness._notions import form_of
 
 
 def directly(y, pred, s, notion, group, desirable=None):
@@ -59,8 +59,8 @@ def shares(y, s):
 def test_constants_are_those_of_the_table():
     _, y, s = people()
     given_group, joint, label, given_label = shares(y, s)
-    odds = fairness_form(y, sensitive_features=s, notion="equalized_odds")
-    parity = fairness_form(y, sensitive_features=s, notion="demographic_parity")
+    odds = form_of(cells_of(y, s, "equalized_odds"))
+    parity = form_of(cells_of(y, s, "demographic_parity"))
     for k, group in enumerate(odds.groups):
         for c, cell in enumerate(odds.cells):
             a, r, b, q = group.label, group.sensitive, cell.label, cell.sensitive

@@ -26,14 +26,8 @@ def attacked(
 ) -> dict[str, Any]:
     """Return class, version, guarantee, parameters and solver, with their digest.
 
-    Parameters
-    ----------
-    estimator
-        As it was given, without what an audit fills in.
-    guarantee
-        Epsilon, delta and neighbors that were attacked.
-    solver
-        Name of the solver that was planned for the attacked data.
+    The estimator is as it was given, without what an audit fills in, and the solver the
+    one that was planned for the attacked data.
     """
     kind = type(estimator)
     package = kind.__module__.partition(".")[0]

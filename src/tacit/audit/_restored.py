@@ -26,13 +26,6 @@ REL_TOL, ABS_TOL = 1e-6, 1e-9
 def restored(data: Mapping[str, Any]) -> GuaranteeAudit:
     """Return the audit that ``to_dict`` was called on, judged anew by its counts.
 
-    Parameters
-    ----------
-    data
-        What ``to_dict`` of `EstimatorAudit` or `OneRunAudit` returned.
-
-    Notes
-    -----
     The bound, the largest possible bound and the outcome are computed from the counts,
     the method and the confidence. Stated values that differ raise `AuditDisagrees`;
     data of another form raise another ValueError, a KeyError or a TypeError.

@@ -27,19 +27,11 @@ _OPAQUE = (
 def leaves(value: Any, name: str = "result") -> dict[str, Any]:
     """Return every readable part of a value, by its path, in a comparable form.
 
-    Two values with equal leaves are bit for bit the same to whoever reads them; all
-    NaN count as one. Nothing in the answer shares memory with ``value``, so it stays
-    what it was when the object is fitted again.
-
-    Parameters
-    ----------
-    value
-        An array, number, string, container, dataclass, or object such as an
-        estimator. Of an object, the instance attributes and the public properties
-        that end in an underscore are read; names beginning with ``_private_`` and
-        functions are not.
-    name
-        Path of the value itself.
+    Two values with equal leaves are bit for bit the same to whoever reads them; all NaN
+    count as one. Nothing in the answer shares memory with ``value``, so it stays what
+    it was when the object is fitted again. Of an object, the instance attributes and
+    the public properties that end in an underscore are read; names beginning with
+    ``_private_`` and functions are not.
     """
     return dict(_parts(value, name, frozenset()))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
+from tacit.audit.pairs import Pair, worst_case_pair
 from tacit.data.features import FeatureBounds
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "guarantee_of",
     "pair_of",
     "prepared",
-    "relation_of",
     "scale_of",
 ]
 
@@ -61,17 +60,6 @@ def prepared(estimator: Any) -> Any:
     if "random_state" in given:
         missing["random_state"] = None
     return subject.set_params(**missing)
-
-
-def relation_of(neighbors: Any) -> str:
-    name = getattr(neighbors, "value", neighbors)
-    if name is None:
-        return REPLACE
-    if name not in (REPLACE, ADD_OR_REMOVE):
-        raise ValueError(
-            f"neighbors must be {REPLACE!r} or {ADD_OR_REMOVE!r}, got {neighbors!r}."
-        )
-    return str(name)
 
 
 def pair_of(

@@ -142,15 +142,8 @@ def clopper_pearson_bound(
 ) -> EpsilonBound:
     """Return a lower bound on epsilon from threshold events, for any mechanism.
 
-    Parameters
-    ----------
-    first, second
-        Scores of independent trainings on the two data sets, in any order that does
-        not depend on the scores. The first half of each chooses the event.
-    delta
-        Delta at which epsilon is bounded.
-    confidence
-        Probability with which the bound holds.
+    Scores are of independent trainings on the two data sets, in any order that does not
+    depend on the scores. The first half of each chooses the event.
 
     Notes
     -----
@@ -177,10 +170,7 @@ def gaussian_bound(
 ) -> EpsilonBound:
     """Return a lower bound on epsilon for a mechanism with a Gaussian trade-off.
 
-    Parameters
-    ----------
-    first, second, delta, confidence
-        As in `clopper_pearson_bound`; ``delta`` must be positive.
+    Scores are as in `clopper_pearson_bound`, and ``delta`` must be positive.
 
     Notes
     -----
@@ -209,17 +199,7 @@ def gaussian_bound(
 def largest_bound(
     n_runs: int, *, delta: float, confidence: float, method: str
 ) -> float:
-    """Return the bound of an attack that is never wrong: the most that can be shown.
-
-    Parameters
-    ----------
-    n_runs
-        Trainings on each side, of which half judge.
-    delta, confidence
-        As in `clopper_pearson_bound`.
-    method
-        ``"clopper-pearson"`` or ``"gaussian"``.
-    """
+    """Return the bound of an attack that is never wrong: the most that can be shown."""
     miss = clopper_pearson_upper(0, n_runs - n_runs // 2, (1 - confidence) / 2)
     if method == "gaussian":
         mu = max(float(-2 * special.ndtri(miss)), 0.0)
@@ -236,17 +216,7 @@ def bound_of_counts(
     confidence: float,
     method: str,
 ) -> float:
-    """Return the lower bound on epsilon that these counts of an event give.
-
-    Parameters
-    ----------
-    hits, trials, favors_first
-        As in `EpsilonBound`.
-    delta, confidence
-        As in `clopper_pearson_bound`.
-    method
-        ``"clopper-pearson"`` or ``"gaussian"``.
-    """
+    """Return the lower bound on epsilon that these counts of an event give."""
     p, q = (0, 1) if favors_first else (1, 0)
     counts = hits[p], trials[p], hits[q], trials[q]
     if method == "gaussian":

@@ -21,11 +21,10 @@ from tacit.audit._subjects import (
     guarantee_of,
     pair_of,
     prepared,
-    relation_of,
     scale_of,
 )
 from tacit.audit.one_run import OneRunBound, chosen_and_judged, most_in_one_run
-from tacit.audit.pairs import REPLACE
+from tacit.audit.pairs import REPLACE, relation_of
 from tacit.plots import audit_roc
 
 if TYPE_CHECKING:
@@ -87,23 +86,10 @@ class Canaries:
 
 @dataclass(frozen=True)
 class OneRunAudit(GuaranteeAudit):
-    """Result of `audit_one_run`.
+    """Result of `audit_one_run`, with what `GuaranteeAudit` has.
 
     Parameters
     ----------
-    estimator
-        Name of the class.
-    epsilon, delta, neighbors
-        What it guarantees, by its report or else by its parameters.
-    result
-        The lower bound and the counts behind it.
-    most_shown
-        The largest bound that so many canaries can give, against no noise at all.
-    claims_gaussian
-        Whether the report of the estimator claims Gaussian noise and nothing else.
-    attacked
-        Class, version, guarantee, parameters and solver of what was attacked, and a
-        digest of them, by which a report knows whether an audit is about its model.
     n_canaries, n_features
         Canaries in the run, of which half chose the attack, and columns.
     attribute

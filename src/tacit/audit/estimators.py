@@ -13,10 +13,10 @@ from tacit.audit._attacked import attacked, solver_name
 from tacit.audit._guarantee import GuaranteeAudit, gaussian_note
 from tacit.audit._outcomes import Outcome, observed, steady_differences, table
 from tacit.audit._seeds import AuditSeed, run_seeds
-from tacit.audit._subjects import guarantee_of, pair_of, prepared, relation_of
+from tacit.audit._subjects import guarantee_of, pair_of, prepared
 from tacit.audit._trainings import Progress, trained
 from tacit.audit.bounds import largest_bound
-from tacit.audit.pairs import Pair
+from tacit.audit.pairs import Pair, relation_of
 from tacit.audit.run import AuditResult, audit
 
 if TYPE_CHECKING:
@@ -33,23 +33,12 @@ MOST_RUNS = 10**9
 
 @dataclass(frozen=True)
 class EstimatorAudit(GuaranteeAudit):
-    """Result of `audit_estimator`.
+    """Result of `audit_estimator`, with what `GuaranteeAudit` has.
 
     Parameters
     ----------
-    estimator
-        Name of the class.
-    epsilon, delta, neighbors
-        What it guarantees, by its report or else by its parameters.
     result
         The lower bound and the counts behind it, for the pair that showed most.
-    most_shown
-        The largest bound that so many runs can give, against no noise at all.
-    claims_gaussian
-        Whether the report of the estimator claims Gaussian noise and nothing else.
-    attacked
-        Class, version, guarantee, parameters and solver of what was attacked, and a
-        digest of them, by which a report knows whether an audit is about its model.
     n_rows, n_features
         Shape of the attacked data set.
     leaks

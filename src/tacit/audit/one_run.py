@@ -263,16 +263,9 @@ def guesses_from_scores(
 ) -> NDArray[np.int64]:
     """Return 1 for high scores and -1 for low ones, for those furthest from the center.
 
-    Parameters
-    ----------
-    scores
-        One number a canary; higher speaks for in.
-    n_guesses
-        How many are guessed; the others are 0. Distances are in ranks, so it does not
-        matter whether one tail is longer.
-    center
-        Score from which on a canary is guessed to be in; the median unless given. If
-        infinite, only the lowest are guessed, or only the highest.
+    Distances are in ranks, so it does not matter whether one tail is longer. From the
+    center on, the median unless given, a canary is guessed to be in. If it is infinite,
+    only the lowest are guessed, or only the highest.
     """
     values = np.asarray(scores, float)
     if values.ndim != 1 or np.isnan(values).any():
@@ -304,16 +297,8 @@ def chosen_and_judged(
 
     Every other canary chooses the score, its direction, its tails and the number of
     guesses; the others judge. They are canaries of a mechanism in which the coins of
-    the former are fixed, so the theorem holds for them alone.
-
-    Parameters
-    ----------
-    candidates
-        A row for each score, a column for each canary.
-    truth
-        1 for in and -1 for out.
-    delta, confidence, method
-        As in `one_run_bound`.
+    the former are fixed, so the theorem holds for them alone. ``candidates`` has a row
+    for each score.
     """
     chosen, coins = candidates[:, 0::2], truth[0::2]
     # by ranks, so that one huge number does not decide

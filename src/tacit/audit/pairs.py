@@ -13,6 +13,7 @@ __all__ = [
     "PrecisionAttack",
     "precision_attack",
     "pushed_pair",
+    "relation_of",
     "worst_case_pair",
 ]
 
@@ -82,7 +83,7 @@ def worst_case_pair(
     attained at zero weights by the same row, in the direction ``e_1``. The flat parts
     of hinge and Huber have none.
     """
-    relation = _relation(neighbors)
+    relation = relation_of(neighbors)
     _check_shape(n_rows, n_features, x_norm)
     if loss_kind not in get_args(LossKind):
         raise ValueError(
@@ -137,7 +138,7 @@ def pushed_pair(
     pays when there are enough rows for large weights, so with little
     regularization or noise.
     """
-    relation = _relation(neighbors)
+    relation = relation_of(neighbors)
     _check_shape(n_rows, n_features, x_norm)
     if n_features < 2:
         raise ValueError(f"n_features must be >= 2, got {n_features!r}.")
@@ -262,9 +263,10 @@ def _alternating(n_rows: int) -> NDArray[np.float64]:
     return np.where(np.arange(n_rows) % 2 == 0, 1.0, -1.0)
 
 
-def _relation(neighbors: str | Enum) -> str:
+def relation_of(neighbors: str | Enum | None) -> str:
+    """Return the relation of two data sets, to replace a row unless it is given."""
     # by name, so that this package needs nothing of the one it judges
-    name = neighbors.name if isinstance(neighbors, Enum) else neighbors
+    name = neighbors.name if isinstance(neighbors, Enum) else str(neighbors or REPLACE)
     if name.lower() not in (REPLACE, ADD_OR_REMOVE):
         raise ValueError(
             f"neighbors must be {REPLACE!r} or {ADD_OR_REMOVE!r}, got {neighbors!r}."

@@ -34,7 +34,10 @@ class _OneFileEach(click.Group):
         return found
 
 
-@click.group(cls=_OneFileEach, context_settings={"help_option_names": ["-h", "--help"]})
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+
+
+@click.group(cls=_OneFileEach, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="tacit")
 def tacit() -> None:
     """Differentially private learning: plan, fit, and keep account of the budget.

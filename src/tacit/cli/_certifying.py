@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyarrow import types
 
-from tacit import __version__
 from tacit.cli._console import Rejected, account_facts
 from tacit.cli._output_files import write_text
+from tacit.cli._reporting import made_now
 from tacit.data.rows import UNREADABLE, cells_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.fairness import certify_model, group_fairness, private_certificate
@@ -303,8 +302,7 @@ def written(
     assert saved.schema is not None
     facts: dict[str, Any] = {
         "title": saved.facts.get("label", type(saved.estimator).__name__),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "tacit": __version__,
+        **made_now(),
         "model": digest(folder),
         "target": _target(Schema.from_dict(saved.schema)).name,
         "sensitive": list(comparison.sensitive),

@@ -35,8 +35,7 @@ def check_model(folder: Path, export: Export, dataset: str) -> list[str]:
     if not isinstance(account, dict) or account.get("dataset") != dataset:
         raise Rejected(
             f"The model in {folder} was not charged to {dataset!r}; leave --model "
-            "out, or "
-            "give the --ledger and --dataset that it was charged to."
+            "out, or give the --ledger and --dataset that it was charged to."
         )
     match account.get("head"):
         case [int(seq), str(last)]:

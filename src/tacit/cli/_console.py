@@ -55,8 +55,7 @@ def out(as_json: bool, data: dict[str, Any], human: Callable[[Console], None]) -
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
         return
     # a pipe has no width, and tables truncated to 80 columns lose their cells
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    human(console)
+    human(Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()))
 
 
 def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
@@ -78,7 +77,7 @@ def clean(text: str) -> str:
 def explained(group: click.Group, arguments: list[str]) -> int:
     """Run a command and return its exit code; print one sentence for an error."""
     # long: one branch for each way in which a command ends
-    opened: list[Any] = []  # ledgers, added by `tacit.cli._options.opened_ledger`
+    opened: list[Any] = []  # ledgers, added by `tacit.cli._options.Account`
     try:
         result = group.main(
             arguments, prog_name="tacit", standalone_mode=False, obj=opened
@@ -116,8 +115,7 @@ def explained(group: click.Group, arguments: list[str]) -> int:
         _print_error(
             arguments,
             f"Unexpected {type(error).__name__}. Set TACIT_DEBUG=1 to see the "
-            "traceback; "
-            "it may quote rows.",
+            "traceback; it may quote rows.",
             UNEXPECTED,
         )
         return UNEXPECTED
@@ -166,6 +164,5 @@ def show_account(console: Console, account: dict[str, Any] | None) -> None:
         room = f"; the charge {'fits' if account['fits'] else 'DOES NOT FIT'}"
     console.print(
         f"ledger       {account['dataset']}: epsilon {account['spent']:.4g} of "
-        f"{account['budget']['epsilon']:g} is spent{room}",
-        markup=False,
+        f"{account['budget']['epsilon']:g} is spent{room}"
     )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit import __version__, evaluation
+from tacit import evaluation
 from tacit._execution import progress
-from tacit.cli._console import Rejected, account_facts, warn_of_budget
-from tacit.cli._reporting import selected_names, selection_facts, write_reports
-from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
+from tacit.cli._console import Rejected, warn_of_budget
+from tacit.cli._reporting import (
+    LATE_ERRORS,
+    made_now,
+    noted,
+    selected_names,
+    selection_facts,
+    witness,
+)
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.persistence import SavedModel, digest
 from tacit.persistence import write as write_model
@@ -26,17 +31,9 @@ if TYPE_CHECKING:
     from tacit.evaluation._noise import Intervals
     from tacit.evaluation._score import PrivateScore
 
-__all__ = [
-    "Extras",
-    "Fitted",
-    "check_early",
-    "fitted",
-    "read",
-    "write",
-]
+__all__ = ["Extras", "Fitted", "check_early", "fitted", "read", "write"]
 
-# Errors after the charge of a fit, which must not lose it
-LATE_ERRORS = (ValueError, BudgetExceeded, LedgerUnavailable, LedgerDamaged)
+MADE = "the charge was made"
 
 
 @dataclass(frozen=True)
@@ -183,27 +180,19 @@ def write(
     # long: one entry for each fact of the folder and of the output
     model = result.model
     counted = model.privacy_.guarantee.neighbors is Neighbors.REPLACE_ONE
+    extras = [part for part in (result.intervals, result.score) if part is not None]
     facts = {
         "label": label,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "tacit": __version__,
+        **made_now(),
         "rows": result.n_rows if counted else None,
         "features": schema.feature_names,
         "score": _score(result),
         "intervals": None if result.intervals is None else result.intervals.to_dict(),
         "releases": [
             release.to_dict()
-            for release in (
-                model.privacy_,
-                *(
-                    extra.privacy
-                    for extra in (result.intervals, result.score)
-                    if extra is not None
-                ),
-            )
+            for release in (model.privacy_, *(extra.privacy for extra in extras))
         ],
-        "charge": ledger.made[0] if ledger is not None else None,
-        "ledger": _witness(ledger, result.failed),
+        **witness(ledger, result.failed, MADE),
     }
     saved = SavedModel(model, model.privacy_, schema.to_dict(), facts)
     write_model(folder, saved, overwrite=force)
@@ -217,15 +206,7 @@ def write(
         "ledger": None,
         "failed": result.failed,
     }
-    if ledger is not None:
-        try:
-            text = f"{label}: model.json has sha256 {found['digest']}"
-            ledger.note(text, refers_to=ledger.made[0])
-            found["ledger"] = account_facts(ledger)
-        except LATE_ERRORS as error:
-            result.failed["ledger"] = f"the charge was made; {error}"
-            ledger = None
-    return {**found, **write_reports(folder, saved, ledger)}
+    return noted(folder, saved, ledger, found, MADE)
 
 
 def _score(result: Fitted) -> dict[str, Any] | None:
@@ -234,16 +215,3 @@ def _score(result: Fitted) -> dict[str, Any] | None:
     part = f"{result.extras.set_aside:.0%} of the rows"
     rows = f"{part}, set aside by their positions"
     return {**result.score.to_dict(), "rows": rows}
-
-
-def _witness(
-    ledger: StoredLedger | None, failed: dict[str, str]
-) -> dict[str, Any] | None:
-    """Return the data set and head of the ledger, which a model stores."""
-    if ledger is None:
-        return None
-    try:
-        return {"dataset": ledger.dataset, "head": list(ledger.head)}
-    except LATE_ERRORS as error:
-        failed["ledger"] = f"the charge was made; {error}"
-        return {"dataset": ledger.dataset, "head": None}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,19 @@ from tacit.cli._console import Rejected
 
 __all__ = [
     "DEFAULT_MODELS",
+    "Account",
     "Names",
+    "all_of",
     "csv_options",
+    "dataset_option",
     "estimator_for",
     "estimator_options",
     "given_settings",
-    "ledger_files",
-    "ledger_for",
     "ledger_options",
     "models",
+    "neighbors_option",
     "neighbors_options",
     "no_ledger_option",
-    "opened_ledger",
-    "require_ledger",
     "schema_for",
     "schema_options",
     "settings_option",
@@ -75,7 +77,12 @@ FIXED = {
 }
 
 
-def _all(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+Decorator = Callable[[Any], Any]
+
+
+def all_of(*options: Decorator) -> Decorator:
+    """Return one decorator that adds several options."""
+
     def decorate(function: Any) -> Any:
         for option in reversed(options):
             function = option(function)
@@ -84,7 +91,72 @@ def _all(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-ledger_options = _all(
+def _gathered(name: str, make: Callable[..., Any], parts: Iterable[str]) -> Decorator:
+    """Return a decorator of a command that gets some options as one argument."""
+
+    def decorate(function: Any) -> Any:
+        @wraps(function)
+        def command(*args: Any, **given: Any) -> Any:
+            own = {part: given.pop(part) for part in parts if part in given}
+            return function(*args, **given, **{name: make(**own)})
+
+        return command
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Account:
+    """The ledger that options of a command name, if they do."""
+
+    ledger_url: str | None
+    dataset: str | None
+    analyst: str | None = None
+    no_ledger: bool = False
+
+    def require(self, only_plan: bool = False) -> None:
+        """Require a ledger, or the option to charge none."""
+        if self.ledger_url is None and not (self.no_ledger or only_plan):
+            raise Rejected(
+                "No ledger is given: name one with --ledger, or charge none with "
+                "--no-ledger."
+            )
+
+    def opened(self) -> Any:
+        """Return the ledger, which may be unnamed if there is only one; or None."""
+        if self.no_ledger or self.ledger_url is None:
+            return None
+        from tacit.privacy import Ledger  # noqa: PLC0415 - keeps the command line light
+        from tacit.privacy._store import datasets  # noqa: PLC0415
+
+        dataset = self.dataset
+        if dataset is None:
+            names = datasets(self.ledger_url)
+            if len(names) != 1:
+                known = ", ".join(names) if names else "none yet"
+                raise Rejected(
+                    f"--dataset must name a data set of the ledger: {known}."
+                )
+            (dataset,) = names
+        ledger = Ledger.open(self.ledger_url, dataset=dataset, analyst=self.analyst)
+        context = click.get_current_context(silent=True)
+        if context is not None and isinstance(context.obj, list):
+            context.obj.append(ledger)  # for `explained`, should the command be stopped
+        return ledger
+
+    @property
+    def files(self) -> list[Path]:
+        """The file of the ledger, if it is stored in one."""
+        _, is_file, name = (self.ledger_url or "").partition("sqlite:///")
+        return [Path(name)] if is_file else []
+
+
+dataset_option = click.option(
+    "--dataset",
+    envvar="TACIT_DATASET",
+    help="Data set of the ledger; may be left out if there is only one.",
+)
+ledger_options = all_of(
     click.option(
         "--ledger",
         "ledger_url",
@@ -92,36 +164,28 @@ ledger_options = _all(
         metavar="URL",
         help="Ledger of the table: sqlite:///budget.db or postgresql://user@host/db.",
     ),
-    click.option(
-        "--dataset",
-        envvar="TACIT_DATASET",
-        help="Data set of the ledger; may be left out if there is only one.",
-    ),
+    dataset_option,
     click.option(
         "--analyst", help="Analyst whose allowance is charged; you by default."
     ),
+    _gathered("account", Account, [field.name for field in fields(Account)]),
 )
-
 no_ledger_option = click.option(
     "--no-ledger",
     is_flag=True,
     help="Charge no ledger: this guarantee is not composed with any other.",
 )
 
-csv_options = _all(
-    click.option(
-        "--encoding",
-        default="utf-8",
-        show_default=True,
-        help="Encoding of a CSV file.",
-    ),
+csv_options = all_of(
+    click.option("--encoding", default="utf-8", help="Encoding of a CSV file."),
     click.option(
         "--delimiter",
         help="Delimiter of a CSV file; comma, semicolon and tab are detected.",
     ),
+    _gathered("reading", dict, ("encoding", "delimiter")),
 )
 
-schema_options = _all(
+schema_options = all_of(
     click.option(
         "--schema",
         "schema_path",
@@ -134,15 +198,15 @@ schema_options = _all(
     ),
 )
 
-neighbors_options = _all(
-    click.option(
-        "--neighbors",
-        type=click.Choice(["replace_one", "add_or_remove_one"]),
-        default="replace_one",
-        show_default=True,
-        help="How neighboring tables differ; with replace_one the number of rows is "
-        "public.",
-    ),
+neighbors_option = click.option(
+    "--neighbors",
+    type=click.Choice(["replace_one", "add_or_remove_one"]),
+    default="replace_one",
+    help="How neighboring tables differ; with replace_one the number of rows is "
+    "public.",
+)
+neighbors_options = all_of(
+    neighbors_option,
     click.option(
         "--expected-rows",
         type=int,
@@ -158,7 +222,7 @@ settings_option = click.option(
     help="Another parameter of the estimator; the value is JSON or a string.",
 )
 
-estimator_options = _all(
+estimator_options = all_of(
     schema_options,
     click.option(
         "--epsilon", type=float, required=True, help="Epsilon of the guarantee."
@@ -179,7 +243,7 @@ estimator_options = _all(
         help="Privately select at most K columns before the fit; for linear and "
         "sparse-linear.",
     ),
-    click.option("--solver", default="auto", show_default=True, help="Algorithm."),
+    click.option("--solver", default="auto", help="Algorithm."),
     click.option(
         "--alpha",
         type=float,
@@ -189,48 +253,6 @@ estimator_options = _all(
     neighbors_options,
     settings_option,
 )
-
-
-def ledger_for(
-    ledger_url: str | None, no_ledger: bool, dataset: str | None, analyst: str | None
-) -> Any:
-    """Return the ledger to charge; None without one."""
-    if no_ledger or ledger_url is None:
-        return None
-    return opened_ledger(ledger_url, dataset, analyst)
-
-
-def require_ledger(ledger_url: str | None, no_ledger: bool) -> None:
-    """Require a ledger, or the option to charge none."""
-    if ledger_url is None and not no_ledger:
-        raise Rejected(
-            "No ledger is given: name one with --ledger, or charge none with "
-            "--no-ledger."
-        )
-
-
-def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> Any:
-    """Return the ledger of a data set, which may be unnamed if there is only one."""
-    from tacit.privacy import Ledger  # noqa: PLC0415 - keeps the command line light
-    from tacit.privacy._store import datasets  # noqa: PLC0415
-
-    if dataset is None:
-        names = datasets(ledger_url)
-        if len(names) != 1:
-            known = ", ".join(names) if names else "none yet"
-            raise Rejected(f"--dataset must name a data set of the ledger: {known}.")
-        (dataset,) = names
-    ledger = Ledger.open(ledger_url, dataset=dataset, analyst=analyst)
-    context = click.get_current_context(silent=True)
-    if context is not None and isinstance(context.obj, list):
-        context.obj.append(ledger)  # for `explained`, should the command be interrupted
-    return ledger
-
-
-def ledger_files(ledger_url: str | None) -> list[Path]:
-    """Return the file of a ledger, if it is stored in one."""
-    _, is_file, name = (ledger_url or "").partition("sqlite:///")
-    return [Path(name)] if is_file else []
 
 
 def schema_for(path: str, target: str | None) -> Any:

@@ -25,17 +25,7 @@ __all__ = ["Pool", "Rows", "read_pool", "read_private"]
 
 @dataclass(frozen=True)
 class Pool:
-    """Public rows to label: their features, and their original columns.
-
-    Parameters
-    ----------
-    X
-        Features by the schema.
-    columns
-        Columns that may be published.
-    n_queries
-        Number of rows to label.
-    """
+    """Public rows to label: their features, and their columns that may be published."""
 
     X: NDArray[np.float64]
     columns: Any

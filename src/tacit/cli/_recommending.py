@@ -6,20 +6,17 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tacit import __version__
 from tacit._random import is_seeded
-from tacit.cli._console import Rejected, account_facts, cost_facts, warn_of_budget
+from tacit.cli._console import Rejected, cost_facts, warn_of_budget
 from tacit.cli._output_files import SUFFIXES, check_file, try_writing, write_table
-from tacit.cli._reporting import side_facts, write_reports
+from tacit.cli._reporting import made_now, noted, side_facts, witness
 from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
-from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.persistence import digest, read_side, write_side
 from tacit.persistence._sides import SavedSide, can_be_listed
 from tacit.privacy import Budget, Neighbors
@@ -60,8 +57,7 @@ FIXED = {
 USERS = ("user", "user_id", "userid", "users", "uid")
 # Digits of a number that can be one of items, or the label of one
 MOST_DIGITS = 19
-# Errors of the ledger after the charge, which must not lose the fit
-LEDGER_ERRORS = (ValueError, LedgerUnavailable, LedgerDamaged)
+STANDS = "the charge stands"
 
 
 def item_files(items: str) -> list[Path]:
@@ -210,15 +206,13 @@ def write(
     failed: dict[str, str] = {}
     facts = {
         "label": label,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "tacit": __version__,
+        **made_now(),
         "rows": n_users,
         "solver": planned.solver,
         "parameters": _parameters(model),
         "max_ratings": planned.facts.max_ratings,
         "releases": [privacy.to_dict()],
-        "charge": ledger.made[0] if ledger is not None else None,
-        "ledger": _witness(ledger, failed),
+        **witness(ledger, failed, STANDS),
     }
     write_side(folder, side, privacy, items=model.items, facts=facts, overwrite=force)
     found = {
@@ -230,15 +224,7 @@ def write(
         "ledger": None,
         "failed": failed,
     }
-    if ledger is not None:
-        try:
-            note = f"{label}: side.json has sha256 {found['digest']}"
-            ledger.note(note, refers_to=ledger.made[0])
-            found["ledger"] = account_facts(ledger)
-        except LEDGER_ERRORS as error:
-            failed["ledger"] = f"the charge stands; {error}"
-            ledger = None
-    return {**found, **write_reports(folder, read_side(folder), ledger)}
+    return noted(folder, read_side(folder), ledger, found, STANDS)
 
 
 def _parameters(model: Any) -> dict[str, Any]:
@@ -252,17 +238,6 @@ def _parameters(model: Any) -> dict[str, Any]:
         kept["solver"] = repr(kept["solver"])
     # with the seed, anyone can remove the noise
     return {**kept, "random_state": "fixed" if seeded else None}
-
-
-def _witness(ledger: Any, failed: dict[str, str]) -> dict[str, Any] | None:
-    """Return what a side keeps of the ledger that was charged."""
-    if ledger is None:
-        return None
-    try:
-        return {"dataset": ledger.dataset, "head": list(ledger.head)}
-    except LEDGER_ERRORS as error:
-        failed["ledger"] = f"the charge stands; {error}"
-        return {"dataset": ledger.dataset, "head": None}
 
 
 @dataclass(frozen=True, eq=False)

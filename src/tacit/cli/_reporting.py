@@ -13,13 +13,14 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import __version__
 from tacit._json import plain, readable_parameters
 from tacit.audit._attacked import solver_name
 from tacit.cli._attachments import ATTACHMENTS, Attachments, read_attachments
-from tacit.cli._console import Rejected, clean
+from tacit.cli._console import Rejected, account_facts, clean
 from tacit.cli._output_files import write_text
 from tacit.evaluation import noise_intervals
-from tacit.exceptions import LedgerDamaged, LedgerUnavailable
+from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.persistence import ModelFileError, SavedModel, digest
 from tacit.persistence._sides import SavedSide
 from tacit.privacy._store import StoredLedger
@@ -29,20 +30,26 @@ from tacit.reports._fairness import charged_table
 from tacit.reports._format import truncated
 
 __all__ = [
+    "LATE_ERRORS",
     "account_of_model",
     "audit_of",
     "certificate_of",
     "charge_facts",
     "check_ledger",
+    "made_now",
+    "noted",
     "report_facts",
     "selected_names",
     "selection_facts",
     "side_facts",
     "stream_facts",
+    "witness",
     "write_reports",
 ]
 
 REPORT, CARD = "report.html", "card"
+# Errors after the charge of a fit, which must not lose it
+LATE_ERRORS = (ValueError, BudgetExceeded, LedgerUnavailable, LedgerDamaged)
 # Facts of the intervals of coefficients in a report
 INTERVAL_FACTS = ("level", "low", "high", "covers", "how")
 
@@ -75,7 +82,11 @@ def report_facts(
     }
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
-    student = facts.get("student")
+    student, weights = facts.get("student"), {}
+    if student is None:
+        intercept = np.atleast_1d(getattr(model, "intercept_", 0.0))
+        weights["coef"] = _coefficients(model).tolist()
+        weights["intercept"] = intercept.tolist()
     return {
         **common,
         "title": facts.get("label", type(model).__name__),
@@ -88,7 +99,7 @@ def report_facts(
         "stream": stream_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "student": student,
-        **({} if student is not None else _coefficient_facts(model)),
+        **weights,
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
         "schema": saved.schema,
@@ -123,13 +134,6 @@ def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
         "low": side.low,
         "high": side.high,
         "released": side.released,
-    }
-
-
-def _coefficient_facts(model: Any) -> dict[str, Any]:
-    return {
-        "coef": _coefficients(model).tolist(),
-        "intercept": np.atleast_1d(getattr(model, "intercept_", 0.0)).tolist(),
     }
 
 
@@ -272,6 +276,53 @@ def _shown_account(
     return None if account is None else {**account, "shown": False}
 
 
+def made_now() -> dict[str, str]:
+    """Return the time and the version that a saved model states."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"created": now, "tacit": __version__}
+
+
+def witness(
+    ledger: StoredLedger | None, failed: dict[str, str], words: str
+) -> dict[str, Any]:
+    """Return charge, data set and head of the ledger, which a model stores.
+
+    An error is added to ``failed``, after ``words``.
+    """
+    if ledger is None:
+        return {"charge": None, "ledger": None}
+    head = None
+    try:
+        head = list(ledger.head)
+    except LATE_ERRORS as error:
+        failed["ledger"] = f"{words}; {error}"
+    stored = {"dataset": ledger.dataset, "head": head}
+    return {"charge": ledger.made[0], "ledger": stored}
+
+
+def noted(
+    folder: Path,
+    saved: SavedModel,
+    ledger: StoredLedger | None,
+    found: dict[str, Any],
+    words: str,
+) -> dict[str, Any]:
+    """Return the facts of a fit, after a note in the ledger, with its reports.
+
+    The fit is charged: errors of the ledger are reported, after ``words``.
+    """
+    if ledger is not None:
+        name = "side.json" if isinstance(saved.estimator, SavedSide) else "model.json"
+        try:
+            note = f"{found['label']}: {name} has sha256 {found['digest']}"
+            ledger.note(note, refers_to=ledger.made[0])
+            found["ledger"] = account_facts(ledger)
+        except LATE_ERRORS as error:
+            found["failed"]["ledger"] = f"{words}; {error}"
+            ledger = None
+    return {**found, **write_reports(folder, saved, ledger)}
+
+
 def charge_facts(ledger: Any, label: str) -> dict[str, Any]:
     """Return charge, data set and head of the ledger, which a model stores."""
     if not isinstance(ledger, StoredLedger):
@@ -309,11 +360,10 @@ def check_ledger(saved: SavedModel, ledger: StoredLedger) -> None:
 
 def _noise(model: Any, intervals: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return intervals of the coefficients: charged ones, or of the noise, or None."""
-    if intervals is not None:
-        return {name: intervals[name] for name in INTERVAL_FACTS}
-    if getattr(model, "noise_", None) is None:
-        return None
-    intervals = noise_intervals(model).to_dict()
+    if intervals is None:
+        if getattr(model, "noise_", None) is None:
+            return None
+        intervals = noise_intervals(model).to_dict()
     return {name: intervals[name] for name in INTERVAL_FACTS}
 
 

@@ -7,16 +7,15 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from tacit import __version__, linear_model
+from tacit import linear_model
 from tacit._discovery import classes_by
 from tacit._random import is_seeded
 from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Rejected
-from tacit.cli._reporting import charge_facts
+from tacit.cli._reporting import charge_facts, made_now
 from tacit.persistence import SavedModel, read, write
 from tacit.persistence._folder import is_model
 from tacit.persistence._values import restored_parameter
@@ -136,14 +135,8 @@ def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
 class Outputs:
     """Files that each release is written to, once the state of its step is saved.
 
-    Parameters
-    ----------
-    releases
-        File with one JSON line per release, or None.
-    folder
-        Model folder that each release replaces, or None.
-    schema, label
-        Schema and name that are saved with the model.
+    ``releases`` gets one JSON line per release, and each release replaces the model in
+    ``folder``, with the schema and the label.
     """
 
     releases: Path | None
@@ -177,8 +170,7 @@ class Outputs:
         model = stream.model
         facts = {
             "label": self.label,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "tacit": __version__,
+            **made_now(),
             "stream": stream.identity,
             "step": stream.n_steps,
             "rows": _rows_taken(stream),

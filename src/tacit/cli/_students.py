@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit import __version__
 from tacit.cli._console import Rejected
 from tacit.cli._learners import learner
 from tacit.cli._pool import Rows
-from tacit.cli._reporting import charge_facts, write_reports
-from tacit.ensemble import DurableLabeler, Labels, PrivateStudent
+from tacit.cli._reporting import charge_facts, made_now, write_reports
+from tacit.ensemble import DurableLabeler, PrivateStudent
 from tacit.persistence import ModelFileError, SavedModel, read_student, write_student
 from tacit.persistence._students import STUDENTS
 from tacit.privacy import Neighbors
 from tacit.privacy._store import StoredLedger
 from tacit.tables import Schema
 
-__all__ = ["check_same_student", "fitted", "student_learner", "write"]
+__all__ = ["check_same_student", "student_learner", "write"]
 
 
 def student_learner(
@@ -63,13 +60,6 @@ def _labeler_of(folder: Path) -> Any:
         return None
 
 
-def fitted(
-    durable: DurableLabeler, learner: Any, X: NDArray[np.float64], labels: Labels
-) -> PrivateStudent:
-    """Return a student trained on released labels; no further label is released."""
-    return PrivateStudent(durable, learner).fit_pool(X, labels)
-
-
 def write(
     folder: Path,
     student: PrivateStudent,
@@ -79,7 +69,7 @@ def write(
 ) -> dict[str, str]:
     """Write a student with its report and card; return their paths."""
     durable = student.labeler
-    assert isinstance(durable, DurableLabeler)  # from `fitted`
+    assert isinstance(durable, DurableLabeler)  # from the command
     identity, ledger = durable.identity, durable.ledger
     assert identity is not None
     assert isinstance(ledger, StoredLedger | None)
@@ -88,8 +78,7 @@ def write(
     counted = privacy.guarantee.neighbors is Neighbors.REPLACE_ONE
     facts = {
         "label": label,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "tacit": __version__,
+        **made_now(),
         "labeler": identity,
         "rows": len(rows.X) if counted else None,
         "features": schema.feature_names,

@@ -85,17 +85,12 @@ class FeatureBounds(TargetBounds):
     def of(cls, given: Any, columns: Columns, **fields: Any) -> FeatureBounds:
         """Return the bounds that a person gave.
 
-        Parameters
-        ----------
-        given
-            One number, the largest absolute value of all features; a number for each;
-            a pair for each, the lowest value and the highest; or a mapping of names to
-            numbers or pairs. A tuple of two numbers is one pair for all features, and
-            is refused where there are two features, as it might be a number for each.
-        columns
-            Names of the features, or how many there are.
-        fields
-            The other parameters of the class.
+        ``given`` is one number, the largest absolute value of all features; a number
+        for each; a pair for each, the lowest value and the highest; or a mapping of
+        names to numbers or pairs. A tuple of two numbers is one pair for all features,
+        and is rejected where there are two features, as it might be a number for each.
+        ``columns`` are the names of the features, or how many there are; ``fields`` the
+        other parameters of the class.
         """
         if given is None:
             raise ValueError(
@@ -151,12 +146,7 @@ class FeatureBounds(TargetBounds):
     def to_unit(self, X: Any, out: Array | None = None) -> Any:
         """Return ``X`` with each range mapped to [-1, 1], dense or CSR as it was.
 
-        Parameters
-        ----------
-        X
-            Features in their own units.
-        out
-            Where to write a dense result.
+        A dense result is written to ``out`` where it is given.
         """
         self._check_width(X)
         low, high = self.ends

@@ -293,15 +293,7 @@ class _BlockRows:
 
 
 class ArrayRows(_BlockRows):
-    """Rows of an array or a CSR matrix in memory.
-
-    Parameters
-    ----------
-    X
-        Features, one row a person, already within their bounds.
-    y
-        Targets.
-    """
+    """Rows of an array or a CSR matrix in memory, already within their bounds."""
 
     def __init__(self, X: Any, y: NDArray[Any]) -> None:
         super().__init__(X, y, int(X.shape[1]))
@@ -316,20 +308,7 @@ class DiskRows(_BlockRows):
 
     Sums are those of the same rows in memory, bit for bit. A row that is not finite
     any more, since somebody wrote to the file after it was checked, counts as zeros.
-
-    Parameters
-    ----------
-    X
-        Map of a file with features, one row a person.
-    y
-        Targets, in memory.
-    bounds
-        Bounds to cut each row to.
-    intercept
-        Value of the constant feature, or None.
-    stretch
-        Bounds to cut rows to before that, and what to multiply them by then; or ranges
-        of the features, each to be mapped to [-1, 1].
+    ``intercept`` and ``stretch`` are as for `bounded_rows`.
     """
 
     def __init__(

@@ -2,59 +2,46 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._random import as_generator
+from tacit.datasets._ranges import _words
 
 FloatArray = NDArray[np.float64]
 
 # Public ranges of the questionnaire: every answer lies in them by construction.
-RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
-    {
-        "age": (18, 90),
-        "hours_per_week": (0, 80),
-        "household_size": (1, 8),
-        "job_tenure": (0, 50),
-        "commute_minutes": (0, 120),
-        "female": (0, 1),
-    }
-)
+RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "age": (18, 90),
+    "hours_per_week": (0, 80),
+    "household_size": (1, 8),
+    "job_tenure": (0, 50),
+    "commute_minutes": (0, 120),
+    "female": (0, 1),
+}
 
-CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "education": ("primary", "secondary", "vocational", "bachelor", "higher"),
-        "sector": (
-            "none",
-            "agriculture",
-            "manufacturing",
-            "construction",
-            "retail",
-            "hospitality",
-            "public",
-            "finance",
-            "technology",
-        ),
-        "region": ("north", "east", "south", "west", "center", "islands"),
-        "marital": ("single", "married", "divorced", "widowed"),
-        "housing": ("owner", "tenant", "other"),
-    }
-)
+CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "education": ("primary", "secondary", "vocational", "bachelor", "higher"),
+    "sector": _words(
+        "none agriculture manufacturing construction retail hospitality public finance "
+        "technology"
+    ),
+    "region": ("north", "east", "south", "west", "center", "islands"),
+    "marital": ("single", "married", "divorced", "widowed"),
+    "housing": ("owner", "tenant", "other"),
+}
 
 # Effects on the log-odds of a high income, per unit of the scaled column.
 NUMERIC_EFFECTS: Final = (1.5, 4.0, -0.8, 2.0, 0.5, -0.6)
-CATEGORY_EFFECTS: Final[Mapping[str, tuple[float, ...]]] = MappingProxyType(
-    {
-        "education": (-1.8, -0.9, 0.0, 1.2, 2.0),
-        "sector": (-1.2, -1.0, 0.1, 0.0, -0.7, -1.2, 0.2, 1.2, 1.4),
-        "region": (0.2, -0.4, -0.5, 0.1, 0.6, -0.6),
-        "marital": (-0.5, 0.7, -0.1, 0.0),
-        "housing": (0.6, -0.4, -0.2),
-    }
-)
+CATEGORY_EFFECTS: Final[Mapping[str, tuple[float, ...]]] = {
+    "education": (-1.8, -0.9, 0.0, 1.2, 2.0),
+    "sector": (-1.2, -1.0, 0.1, 0.0, -0.7, -1.2, 0.2, 1.2, 1.4),
+    "region": (0.2, -0.4, -0.5, 0.1, 0.6, -0.6),
+    "marital": (-0.5, 0.7, -0.1, 0.0),
+    "housing": (0.6, -0.4, -0.2),
+}
 INTERCEPT: Final = -3.9
 
 # Log-odds of the sectors at the lowest and the highest level of education.
@@ -231,13 +218,8 @@ def _draw_answers(
     household = 1 + rng.poisson(np.where(marital == 1, 1.8, 0.6))
     answers = np.column_stack([age, hours, household, tenure, commute, female])
     lows, highs = np.array(list(RANGES.values())).T
-    codes = {
-        "education": education,
-        "sector": sector,
-        "region": region,
-        "marital": marital,
-        "housing": housing,
-    }
+    drawn = education, sector, region, marital, housing
+    codes = dict(zip(CATEGORIES, drawn, strict=True))
     return np.clip(np.round(answers), lows, highs), codes
 
 

@@ -2,40 +2,18 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from tacit.datasets import _people, _ratings, _real, _tables
 from tacit.datasets._ratings import RatingData
 from tacit.datasets._real import Dataset
 
-LOADERS: Final[Mapping[str, Callable[..., Dataset | RatingData]]] = MappingProxyType(
-    {
-        "a9a": _real.load_a9a,
-        "abalone": _tables.load_abalone,
-        "acs_income": _people.load_acs_income,
-        "adult": _real.load_adult,
-        "california_housing": _tables.load_california_housing,
-        "celeba_attributes": _people.load_celeba_attributes,
-        "compas": _people.load_compas,
-        "covertype": _real.load_covertype,
-        "diabetes": _tables.load_diabetes,
-        "dorothea": _tables.load_dorothea,
-        "electricity": _tables.load_electricity,
-        "jester": _tables.load_jester,
-        "jester_ratings": _ratings.load_jester_ratings,
-        "kddcup99": _real.load_kddcup99,
-        "madelon": _tables.load_madelon,
-        "melting_point": _tables.load_melting_point,
-        "mnist": _real.load_mnist,
-        "movielens_100k": _ratings.load_movielens_100k,
-        "movielens_1m": _ratings.load_movielens_1m,
-        "netflix_sample": _ratings.load_netflix_sample,
-        "newsgroups20": _real.load_newsgroups20,
-        "reuters_moneyfx": _real.load_reuters_moneyfx,
-        "wine_quality": _tables.load_wine_quality,
-    }
-)
+LOADERS: Final[Mapping[str, Callable[..., Dataset | RatingData]]] = {
+    name.removeprefix("load_"): loader
+    for module in (_people, _ratings, _real, _tables)
+    for name, loader in vars(module).items()
+    if name.startswith("load_")
+}
 
 
 def load(
@@ -170,7 +148,9 @@ def load(
     442
     """
     if name not in LOADERS:
-        raise ValueError(f"name must be one of {', '.join(LOADERS)}, got {name!r}.")
+        raise ValueError(
+            f"name must be one of {', '.join(sorted(LOADERS))}, got {name!r}."
+        )
     options = {
         "scaled": scaled,
         "binary": binary,

@@ -23,38 +23,16 @@ def synthetic_rows(
     n_messages: int | None = None,
     random_state: Any = 0,
 ) -> tuple[Floats, NDArray[Any]]:
-    """Draw encoded rows of a table of which only the columns are known.
+    """Draw encoded rows of a table of which only the columns are known, and targets.
 
-    Parameters
-    ----------
-    n_rows
-        Number of rows.
-    widths
-        One entry a column: 1 for a number, spread evenly over -1 to 1; more for the
-        indicators of so many categories, of which the first are the most frequent.
-    n_classes
-        Labels to draw, from a softmax of linear scores; 0 for targets in -1 to 1.
-    strength
-        Standard deviation of the linear scores: how well the columns predict.
-        For targets, ratio of signal to noise.
-    spread
-        Fraction of their range that targets fill, from its low end on; most amounts and
-        durations fill little of it.
-    n_messages
-        Number of encoded columns that predict anything, drawn at random; None for all.
-    random_state
-        Seed or generator.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, sum of widths)
-        Features.
-    y : ndarray of shape (n_rows,)
-        Codes of labels, or targets.
-
-    Notes
-    -----
-    The rows are invented, so reading them costs no privacy.
+    The rows are invented, so reading them costs no privacy. ``widths`` has one entry a
+    column: 1 for a number, spread evenly over -1 to 1; more for the indicators of so
+    many categories, of which the first are the most frequent. Labels are drawn from a
+    softmax of linear scores, or targets in -1 to 1 for no classes. ``strength`` is the
+    standard deviation of the scores, for targets the ratio of signal to noise. Targets
+    fill the fraction ``spread`` of their range, from its low end on; most amounts and
+    durations fill little of it. Of the encoded columns ``n_messages``, drawn at random,
+    predict anything; None for all.
     """
     rng = as_generator(random_state)
     blocks = []

@@ -88,7 +88,7 @@ def load_abalone(scaled: bool = True, download: bool = False) -> Dataset:
     columns = dict(_read_columns(path) if path else _fetch_abalone())
     sex = columns.pop("sex")
     columns |= {f"sex={label}": sex == label for label in ABALONE_SEXES}
-    y = np.clip(columns["target"].astype(np.float64), *ABALONE_RINGS)
+    y = columns["target"]
     return _ranged("abalone", columns, ABALONE_RANGES, y, scaled, ABALONE_RINGS)
 
 
@@ -96,7 +96,7 @@ def load_wine_quality(scaled: bool = True) -> Dataset:
     """Wine Quality: the grade of a Vinho Verde, from measurements."""
     columns = dict(_read_columns(_require("wine_quality/wine_quality.parquet")))
     columns["color=white"] = columns.pop("color") == "white"
-    y = np.clip(columns["target"].astype(np.float64), *WINE_QUALITY)
+    y = columns["target"]
     return _ranged("wine_quality", columns, WINE_RANGES, y, scaled, WINE_QUALITY)
 
 
@@ -104,8 +104,8 @@ def load_diabetes(scaled: bool = True) -> Dataset:
     """Diabetes: the rows of scikit-learn in the units they were measured in."""
     bunch = sklearn_datasets.load_diabetes(scaled=False)
     columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
-    y = np.clip(bunch.target.astype(np.float64), *DIABETES_PROGRESS)
-    return _ranged("diabetes", columns, DIABETES_RANGES, y, scaled, DIABETES_PROGRESS)
+    name, y = "diabetes", bunch.target
+    return _ranged(name, columns, DIABETES_RANGES, y, scaled, DIABETES_PROGRESS)
 
 
 def load_jester(scaled: bool = True) -> Dataset:
@@ -144,7 +144,6 @@ def load_california_housing(scaled: bool = True, download: bool = False) -> Data
         bunch = fetch_california_housing()
         columns = dict(zip(CALIFORNIA_RANGES, bunch.data.T, strict=True))
         y = bunch.target
-    y = np.clip(y.astype(np.float64), *CALIFORNIA_VALUES)
     name, ranges = "california_housing", CALIFORNIA_RANGES
     return _ranged(name, columns, ranges, y, scaled, CALIFORNIA_VALUES)
 
@@ -165,7 +164,7 @@ def load_electricity(scaled: bool = True, download: bool = False) -> Dataset:
 def load_melting_point(scaled: bool = True) -> Dataset:
     """Melting Point: at what temperature a compound melts."""
     columns = _read_columns(_require("melting_point/melting_point.parquet"))
-    y = np.clip(columns["target"].astype(np.float64), *MELTING_RANGE)
+    y = columns["target"]
     # in the order of the file
     ranges = {c: MELTING_POINT_RANGES[c] for c in columns if c in MELTING_POINT_RANGES}
     return _ranged("melting_point", columns, ranges, y, scaled, MELTING_RANGE)
@@ -226,6 +225,8 @@ def _ranged(
     y_range: tuple[float, float] | None = None,
 ) -> Dataset:
     """Return columns in [0, 1], or in their published units within their ranges."""
+    if y_range is not None:
+        y = np.clip(y.astype(np.float64), *y_range)
     X = np.empty((len(y), len(ranges)))
     for j, (column, allowed) in enumerate(ranges.items()):
         values = columns[column].astype(np.float64)

@@ -187,13 +187,7 @@ def _facts(model: Any) -> FittedFacts:
 
 
 def require_theory(planned: PlannedFit) -> None:
-    """Reject a fit that no theory gives intervals for, before a charge.
-
-    Parameters
-    ----------
-    planned
-        What ``plan`` of an estimator returns.
-    """
+    """Reject a planned fit that no theory gives intervals for, before a charge."""
     problem, plan = planned.problem, planned.plan
     if isinstance(plan, TwoStagePlan) or isinstance(
         problem.regularizer, CoordinatePenalty

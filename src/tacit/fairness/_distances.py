@@ -28,17 +28,10 @@ def output_perturbation_distance(
 ) -> float:
     """Return what Gaussian noise on weights moves them by, but for ``failure``.
 
-    Parameters
-    ----------
-    scale
-        Standard deviation of the noise on each weight.
-    n_weights
-        Number of weights, that of the intercept included.
-    failure
-        Probability with which the distance may be passed.
-    gap
-        How far the point the noise was added to can be from the exact minimum: the
-        gradient norm that the solver reached, over the strong convexity.
+    ``scale`` is the standard deviation of the noise on each weight, that of the
+    intercept included. ``gap`` is how far the point the noise was added to can be from
+    the exact minimum: the gradient norm that the solver reached, over the strong
+    convexity.
 
     Notes
     -----
@@ -124,16 +117,8 @@ def minibatch_distance(
     """Return how far noisy stochastic descent ends from the minimum.
 
     Steps have length ``1 / (2 smoothness)``, with ``smoothness`` that of every row's
-    loss, on gradients of rows drawn at random.
-
-    Parameters
-    ----------
-    scale, n_weights, n_steps, strong_convexity, start, failure
-        As in `noisy_gradient_distance`.
-    smoothness
-        Bound on the curvature of each row's loss.
-    gradient_variance
-        Bound on the mean squared norm of a drawn gradient at the minimum.
+    loss, on gradients of rows drawn at random, whose mean squared norm at the minimum
+    is at most ``gradient_variance``. All else is as in `noisy_gradient_distance`.
 
     Notes
     -----
@@ -165,13 +150,8 @@ def _check_curvatures(smoothness: float, strong_convexity: float) -> None:
 def expected_flips(margins: ArrayLike, lipschitz: ArrayLike, scale: float) -> float:
     """Return the expected fraction of predictions that Gaussian noise changes.
 
-    Parameters
-    ----------
-    margins, lipschitz
-        As in `Margins`, of the model **before** the noise, for two labels and one
-        vector of weights.
-    scale
-        Standard deviation of the noise on each weight.
+    Margins are those of the model **before** the noise, for two labels and one vector
+    of weights, and ``scale`` is the standard deviation of the noise on each weight.
 
     Notes
     -----

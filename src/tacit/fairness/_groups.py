@@ -72,16 +72,9 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The cells that a notion looks at, from labels and groups alone.
+    """The cells that a notion looks at, from labels and groups alone, in order.
 
-    Parameters
-    ----------
-    notion
-        Name of the notion.
-    labels, people
-        Labels and values of the sensitive feature, in order.
-    desirable
-        Labels that count for equality of opportunity, all of them for other notions.
+    ``desirable`` labels count for equality of opportunity; for other notions all do.
     """
 
     notion: str

@@ -31,16 +31,9 @@ SUMS = 20
 class _Side:
     """The counts of one side of each comparison: of the groups, or of the others.
 
-    Parameters
-    ----------
-    cells
-        Which cells are on this side, one row a group.
-    kinds
-        Kind of the event for each count, for each group and cell.
-    noisy
-        The counts.
-    reach
-        High-probability bound on the noise of a sum of so many counts.
+    ``cells`` are those on this side, one row a group, and ``kinds`` the kind of the
+    event for each count. ``reach`` bounds the noise of a sum of so many counts with
+    high probability.
     """
 
     cells: Chosen

@@ -19,7 +19,6 @@ __all__ = [
     "FairnessForm",
     "GroupFairness",
     "comparisons",
-    "fairness_form",
     "form_of",
     "group_fairness",
 ]
@@ -154,25 +153,6 @@ class GroupFairness:
         ):
             lines.append(f"  {group!s:30} {value:+.4f}  ({size} rows)")
         return "\n".join([*lines, self.privacy])
-
-
-def fairness_form(
-    y_true: Any, *, sensitive_features: Any, notion: str, desirable: Any = None
-) -> FairnessForm:
-    """Return a notion as a linear function of accuracies, with its constants.
-
-    Parameters
-    ----------
-    y_true
-        Label of each row.
-    sensitive_features
-        Group of each row; with several columns, groups are their combinations.
-    notion
-        One of `NOTIONS`.
-    desirable
-        Labels that count for equality of opportunity; the larger of two by default.
-    """
-    return form_of(cells_of(y_true, sensitive_features, notion, desirable))
 
 
 def form_of(cells: Cells) -> FairnessForm:

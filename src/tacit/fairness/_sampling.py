@@ -28,16 +28,9 @@ class Ends(NamedTuple):
 class Tallies:
     """Rows of each group and of those it is compared with, by what happens to them.
 
-    Parameters
-    ----------
-    inside, outside
-        Rows of the group, and of the others it is compared with.
-    sure_inside, sure_outside
-        Those among whom the event happens under every model within the distance.
-    possible_inside, possible_outside
-        Those among whom it happens under some such model.
-    alone
-        Whether the figure is the fraction in the group, compared with nothing.
+    The event happens among the sure ones under every model within the distance, and
+    among the possible ones under some such model. ``alone`` is whether the figure is
+    the fraction in the group, compared with nothing.
     """
 
     inside: Floats

@@ -24,15 +24,7 @@ LONGEST = 2**16
 
 @dataclass(frozen=True)
 class Value:
-    """Saved form of a field as plain data.
-
-    Parameters
-    ----------
-    fits
-        Whether something from a file is valid.
-    written, restored
-        To plain data, and back.
-    """
+    """Saved form of a field as plain data, a check of it, and the way back."""
 
     fits: Callable[[Any], bool]
     written: Callable[[Any], Any] = lambda value: value
@@ -45,10 +37,6 @@ NUMBER_OR_NONE = Value(
     lambda value: None if value is None else float(value),
 )
 COUNT = Value(lambda value: type(value) is int and 1 <= value < 2**31, int)
-
-
-def _one_of(words: tuple[str, ...]) -> Value:
-    return Value(lambda value: type(value) is str and value in words)
 
 
 def _integers(dtype: type[np.integer[Any]], most: int) -> Value:
@@ -74,20 +62,14 @@ def _value(hint: Any) -> Value:
         return BY_TYPE[hint]
     kind, limit = get_args(hint)
     if kind is str:
-        return _one_of(limit)
+        return Value(lambda value: type(value) is str and value in limit)
     (dtype,) = get_args(get_args(kind)[1])
     return _integers(dtype, limit)
 
 
 @dataclass(frozen=True)
 class SideKind:
-    """Saved form of a class of item sides, by the annotations of its fields.
-
-    Parameters
-    ----------
-    make
-        The class.
-    """
+    """Saved form of a class of item sides, by the annotations of its fields."""
 
     make: type[ItemSide]
 

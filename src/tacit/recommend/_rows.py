@@ -23,12 +23,7 @@ NAMES = ("user", "item")
 def paired(pairs: Any, catalogue: Catalogue) -> tuple[list[Any], NDArray[np.intp]]:
     """Return labels of users and positions of items, which must be in the catalogue.
 
-    Parameters
-    ----------
-    pairs
-        Rows of two labels, or a data frame with columns called so.
-    catalogue
-        The public items.
+    ``pairs`` are rows of two labels, or a data frame with columns called so.
     """
     users, items = _columns(pairs)
     positions = np.array([catalogue.position(label) for label in items], dtype=np.intp)
@@ -78,14 +73,7 @@ def cells_of(column: Any) -> list[Any]:
 
 
 def rated_pairs(rated: Any) -> tuple[Any, Any]:
-    """Return pairs, and the rating of each, of rows that have all three.
-
-    Parameters
-    ----------
-    rated
-        Rows of a user's label, an item's and a rating, or a data frame with columns
-        called so.
-    """
+    """Return pairs, and the rating of each, of rows or a frame that have all three."""
     if hasattr(rated, "columns"):
         names = list(getattr(rated, "column_names", rated.columns))
         if names.count("rating") == 1:
@@ -290,19 +278,12 @@ def _rows_at(table: Ratings, positions: Positions) -> Ratings:
 
 
 def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
-    """Return one user's ratings, given in any of several forms, as a row.
+    """Return one user's ratings as a row, clipped into the range of the item side.
 
-    Parameters
-    ----------
-    given
-        Mapping or pandas Series from labels of items to ratings, where NaN in a Series
-        is no rating; a list of pairs of a label and a rating; a data frame with columns
-        ``item`` and ``rating``; a tuple of labels and ratings; or a whole row, with NaN
-        where there is no rating.
-    catalogue
-        The public items. Ratings of others are dropped.
-    side
-        The item side, into whose range ratings are clipped.
+    ``given`` is a mapping or pandas Series from labels of items to ratings, where NaN
+    in a Series is no rating; a list of pairs of a label and a rating; a data frame with
+    columns ``item`` and ``rating``; a tuple of labels and ratings; or a whole row, with
+    NaN where there is no rating. Ratings of items outside the catalogue are dropped.
     """
     labels, values = _labelled(given, catalogue)
     if not np.isfinite(values).all():

@@ -197,14 +197,7 @@ def _axis(title: str, low: float, high: float, most: int, least: float = 0) -> _
 class Chart:
     """Lines, marks and text in a frame of two axes.
 
-    Parameters
-    ----------
-    x, y
-        The axes.
-    width
-        Of the chart with all labels, in pixels.
-    height
-        Of the frame.
+    The width is that of the chart with all labels, in pixels, the height of the frame.
     """
 
     def __init__(self, x: _Axis, y: _Axis, width: int, height: int) -> None:

@@ -24,6 +24,41 @@ _OPTIONAL = (
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
     *("stream", "student", "side", "fairness", "audits", "solver", "budget"),
 )
+# Types of the parts of some entries, and what is said of them; earlier versions did not
+# write those of _LATER
+_FORMS: dict[str, tuple[dict[str, Any], str]] = {
+    "selection": (
+        {"asked": object, "answered": object, "epsilon": int | float | None},
+        "the number of columns requested ('asked'), whether a selection was released "
+        "('answered'), and its 'epsilon', None where the charge of a search covers it",
+    ),
+    "stream": (
+        {
+            "steps": int,
+            "horizon": int,
+            "rows_per_person": int,
+            "last_refit": int | None,
+        },
+        "the number of 'steps' released, the 'horizon' that was charged, and the "
+        "largest number of 'rows_per_person', as integers; 'last_refit' is a step or "
+        "None",
+    ),
+    "student": (
+        {"teachers": int, "asked": int, "answered": int}
+        | {"labels_only": bool, "by_person": bool},
+        "the number of 'teachers', how many labels were queried ('asked') and released "
+        "('answered'), whether only labels are private ('labels_only') and whether "
+        "rows of a person are protected together ('by_person')",
+    ),
+    "side": (
+        {"items": int, "vectors": int, "max_ratings": int | None}
+        | {"low": int | float, "high": int | float, "released": str | None},
+        "the number of 'items', the length of their 'vectors', the largest number of "
+        "ratings used of one user ('max_ratings', or None), and the range of ratings "
+        "('low' and 'high')",
+    ),
+}
+_LATER = ("last_refit", "released")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +95,8 @@ class Facts:
         chosen = plain["selected"]
         if chosen is not None and not set(map(str, chosen)) <= set(features):
             raise ValueError("facts['selected'] must be among facts['features'].")
-        _check_selection(plain["selection"])
-        _check_stream(plain["stream"])
-        _check_student(plain["student"])
-        _check_side(plain["side"])
+        for name in _FORMS:
+            _check_form(name, plain[name])
         coef, intercept = _coefficients({} if without else facts, len(features))
         low, high = _noise_bounds(plain["noise"], coef.shape)
         given = plain["fairness"] or ()
@@ -185,66 +218,21 @@ def _releases(plain: Mapping[str, Any]) -> tuple[PrivacyReport, ...]:
     return parts or (fit,)
 
 
-def _check_selection(how: Any) -> None:
-    """Reject facts that do not say how columns were selected before the fit."""
-    if how is None:
-        return
-    complete = isinstance(how, Mapping) and {"asked", "answered", "epsilon"} <= set(how)
-    if not complete or not isinstance(how["epsilon"], int | float | None):
-        raise ValueError(
-            "facts['selection'] must have the number of columns requested ('asked'), "
-            "whether a selection was released ('answered'), and its 'epsilon', None "
-            "where the charge of a search covers it."
-        )
-
-
-def _check_stream(terms: Any) -> None:
-    """Reject facts that do not give the horizon and the steps of a stream."""
-    if terms is None:
-        return
-    names = ("steps", "horizon", "rows_per_person")
-    complete = isinstance(terms, Mapping) and set(names) <= set(terms)
-    known = complete and isinstance(terms.get("last_refit"), int | None)
-    if not known or any(type(terms[name]) is not int for name in names):
-        raise ValueError(
-            "facts['stream'] must have the number of 'steps' released, the 'horizon' "
-            "that was charged, and the largest number of 'rows_per_person', as "
-            "integers; 'last_refit' is a step or None."
-        )
-
-
-def _check_student(facts: Any) -> None:
-    """Reject facts that do not describe the teachers of a student."""
+def _check_form(name: str, facts: Any) -> None:
+    """Reject an entry without the parts of its form, or with parts of other types."""
+    kinds, words = _FORMS[name]
     if facts is None:
         return
-    counts, flags = ("teachers", "asked", "answered"), ("labels_only", "by_person")
-    complete = isinstance(facts, Mapping) and {*counts, *flags} <= set(facts)
-    known = complete and all(type(facts[name]) is int for name in counts)
-    if not known or any(type(facts[name]) is not bool for name in flags):
-        raise ValueError(
-            "facts['student'] must have the number of 'teachers', how many labels "
-            "were queried ('asked') and released ('answered'), whether only labels "
-            "are private ('labels_only') and whether rows of a person are protected "
-            "together ('by_person')."
+
+    def fits(part: str, kind: Any) -> bool:
+        value, truth = facts.get(part), isinstance(facts.get(part), bool)
+        known = part in facts or part in _LATER
+        return (
+            known and isinstance(value, kind) and (kind in (bool, object) or not truth)
         )
 
-
-def _check_side(facts: Any) -> None:
-    """Reject facts that do not describe the items of a recommender."""
-    if facts is None:
-        return
-    counts, ends = ("items", "vectors"), ("low", "high")
-    needed = {*counts, *ends, "max_ratings"}
-    complete = isinstance(facts, Mapping) and needed <= set(facts)
-    known = complete and all(type(facts[name]) is int for name in counts)
-    known = known and type(facts["max_ratings"]) in (int, type(None))
-    known = known and isinstance(facts.get("released", ""), str)
-    if not known or any(type(facts[name]) not in (int, float) for name in ends):
-        raise ValueError(
-            "facts['side'] must have the number of 'items', the length of their "
-            "'vectors', the largest number of ratings used of one user "
-            "('max_ratings', or None), and the range of ratings ('low' and 'high')."
-        )
+    if not isinstance(facts, Mapping) or not all(fits(*each) for each in kinds.items()):
+        raise ValueError(f"facts[{name!r}] must have {words}.")
 
 
 def restored_report(data: Any, name: str) -> PrivacyReport:

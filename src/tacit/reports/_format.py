@@ -251,22 +251,14 @@ def markdown_text(value: Any) -> Markup:
 
 
 _FILTERS = {
-    "at_most": at_most,
-    "count": count,
-    "event": event_words,
-    "factor": factor,
-    "figure": str,
-    "fixed": fixed,
-    "fixed_down": fixed_down,
-    "fixed_up": fixed_up,
-    "moment": moment,
-    "number": number,
-    "number_down": number_down,
-    "number_up": number_up,
-    "one_in": one_in,
-    "percent": percent,
-    "text": clean,
-    "tiny_up": tiny_up,
+    **{"event": event_words, "figure": str, "text": clean},
+    **{
+        function.__name__: function
+        for function in (
+            *(at_most, count, factor, fixed, fixed_down, fixed_up, moment, number),
+            *(number_down, number_up, one_in, percent, tiny_up),
+        )
+    },
 }
 
 

@@ -24,10 +24,7 @@ COMMA = r"^\s*[+-]?[0-9]+(,[0-9]+)?\s*$"
 class ColumnSummary:
     """Kind, range and distinct strings of a column, batch by batch.
 
-    Parameters
-    ----------
-    is_key
-        Whether to look for repeated values, which needs all of them in memory.
+    Repeated values are looked for if it is a key, which needs all of them in memory.
     """
 
     def __init__(self, is_key: bool = False) -> None:

@@ -40,16 +40,10 @@ SPAN = 1024
 
 @dataclass(frozen=True)
 class Encoder:
-    """Features and targets of batches.
+    """Features and targets of batches; ``path`` is for messages.
 
-    Parameters
-    ----------
-    path
-        File name for messages.
-    schema
-        Facts of the columns.
-    texts
-        Columns of numbers that are read as strings, because they are also passed on.
+    Columns of numbers in ``texts`` are read as strings, because they are also passed
+    on.
     """
 
     path: Path
@@ -280,10 +274,7 @@ def text_of(value: Any) -> str:
 class LenientEncoder:
     """Features and targets, with NaN in each row that does not fit the schema.
 
-    Parameters
-    ----------
-    schema
-        Confirmed facts, with a target.
+    The schema is confirmed and has a target.
 
     Notes
     -----

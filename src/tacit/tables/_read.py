@@ -232,7 +232,8 @@ class _Source:
             columns.append(schema.target)
         kinds = {column.name: column.kind for column in columns}
         check_names(Path(path), file.names, schema, list(kinds), keep)
-        texts = frozenset(n for n in keep if kinds.get(n) == "number" and _is_csv(file))
+        is_csv = hasattr(file, "delimiter")
+        texts = frozenset(n for n in keep if kinds.get(n) == "number" and is_csv)
         kinds |= dict.fromkeys(keep, "raw")
         return cls(Path(path), file, Encoder(Path(path), schema, texts), kinds)
 
@@ -288,10 +289,6 @@ class _Targets:
             found[filled : filled + len(codes)] = self._source.labels(codes)
             filled += len(codes)
         return found
-
-
-def _is_csv(file: TableFile) -> bool:
-    return hasattr(file, "delimiter")
 
 
 def check_names(

@@ -31,19 +31,10 @@ UNLIMITED = 2**60  # some systems report numbers this large for no limit
 
 
 class RowStore:
-    """Rows that are appended block by block.
+    """Rows that are appended block by block; their number is None if it is unknown.
 
-    Parameters
-    ----------
-    n_features
-        Entries of a row.
-    n_rows
-        Expected number of rows, or None if it is unknown.
-    limit
-        Bytes that rows may use in memory. More rows go to an unnamed file, so that
-        nothing is left of it however the process ends.
-    scratch
-        Folder of that file; None for the default temporary folder.
+    Rows that take more bytes of memory than the limit go to an unnamed file in the
+    folder ``scratch``, so that nothing is left of it however the process ends.
     """
 
     def __init__(
@@ -173,12 +164,8 @@ def memory_limit() -> int:
 
 def available() -> float:
     """Return the bytes left to this process, by its tightest limit."""
-    return max(0.0, min(_free(), _resource_limits(), _cgroups()))
-
-
-def _free() -> float:
-    """Return the available memory of the machine."""
-    return _kilobytes("/proc/meminfo", "MemAvailable")
+    free = _kilobytes("/proc/meminfo", "MemAvailable")  # of the machine
+    return max(0.0, min(free, _resource_limits(), _cgroups()))
 
 
 def _resource_limits() -> float:

@@ -29,7 +29,6 @@ from tacit.cli._options import given_settings
     "--epsilon",
     type=float,
     default=1.0,
-    show_default=True,
     help="Epsilon that the estimator is audited with.",
 )
 @click.option("--delta", type=float, help="Delta; by default that of the estimator.")
@@ -54,22 +53,16 @@ from tacit.cli._options import given_settings
     "--canaries",
     type=click.IntRange(20),
     default=1000,
-    show_default=True,
     help="With --one-run: rows whose label or presence is decided by a coin.",
 )
 @click.option(
     "--runs",
     type=click.IntRange(20),
     default=1000,
-    show_default=True,
     help="Trainings on each data set of a pair; a larger epsilon needs more.",
 )
 @click.option(
-    "--rows",
-    type=click.IntRange(4),
-    default=10,
-    show_default=True,
-    help="Rows of each data set.",
+    "--rows", type=click.IntRange(4), default=10, help="Rows of each data set."
 )
 @click.option(
     "--features",
@@ -80,14 +73,12 @@ from tacit.cli._options import given_settings
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
-    show_default=True,
     help="Confidence of the bound.",
 )
 @click.option(
     "--method",
     type=click.Choice(["auto", "clopper-pearson", "any", "gaussian"]),
     default="auto",
-    show_default=True,
     help="Statistical bound. gaussian is tighter and assumes Gaussian noise; auto uses "
     "it if the estimator's report claims Gaussian noise, and otherwise "
     "clopper-pearson, or any with --one-run, which hold for any mechanism.",
@@ -96,7 +87,6 @@ from tacit.cli._options import given_settings
     "--jobs",
     type=click.IntRange(1),
     default=min(2, os.cpu_count() or 1),
-    show_default=True,
     help="Number of processes.",
 )
 @click.option(
@@ -209,11 +199,10 @@ def _print_result(found: Any, effort: str, lines: list[str], as_json: bool) -> N
         )
         console.print(
             f"result       epsilon is at least {found.epsilon_lower:.3g}; the most "
-            "that "
-            f"this number of {effort} can show is {found.most_shown:.3g}"
+            f"that this number of {effort} can show is {found.most_shown:.3g}"
         )
         for line in (*lines, found.verdict):
-            console.print(clean(line), markup=False)
+            console.print(clean(line))
 
     out(as_json, found.to_dict(), human)
     if found.refuted:

@@ -19,18 +19,10 @@ RATINGS = (20, 60)
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--rows",
-    type=click.IntRange(2, 10_000_000),
-    default=50_000,
-    show_default=True,
-    help="Number of rows.",
+    "--rows", type=click.IntRange(2, 10_000_000), default=50_000, help="Number of rows."
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the random rows.",
+    "--seed", type=click.IntRange(0), default=0, help="Seed of the random rows."
 )
 @click.option(
     "--ratings",

@@ -17,13 +17,11 @@ from tacit.cli._console import (
     warn_of_budget,
 )
 from tacit.cli._options import (
+    Account,
     csv_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
 )
 
 # As in `tacit.fairness._groups.NOTIONS`, which help does not import
@@ -57,7 +55,6 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--notion",
     type=click.Choice(NOTIONS),
     default="equalized_odds",
-    show_default=True,
     help="Notion of fairness.",
 )
 @click.option(
@@ -75,7 +72,6 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--failure",
     type=_part,
     default=0.01,
-    show_default=True,
     help="Failure probability of the certificate.",
 )
 @click.option(
@@ -89,13 +85,7 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.FloatRange(0, min_open=True),
     help="Charge a certificate from noisy counts, which may be published.",
 )
-@click.option(
-    "--delta",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Delta of the certificate.",
-)
+@click.option("--delta", type=float, default=0.0, help="Delta of the certificate.")
 @click.option("--label", help="Name of the charge in the ledger.")
 @ledger_options
 @no_ledger_option
@@ -121,14 +111,10 @@ def command(
     epsilon: float | None,
     delta: float,
     label: str | None,
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     page: Path | None,
     force: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Measure how a model treats groups of people.
@@ -147,7 +133,7 @@ def command(
             "--delta and --label need --epsilon; give it, or leave them out."
         )
     if epsilon is not None:
-        require_ledger(ledger_url, no_ledger)
+        account.require()
         if sampling is not None:
             raise Rejected(
                 "--sampling cannot be combined with --epsilon; leave it out."
@@ -157,7 +143,7 @@ def command(
     from tacit.persistence import read
     from tacit.privacy import Budget
 
-    _check_page(page, force, [folder, data, *ledger_files(ledger_url)])
+    _check_page(page, force, [folder, data, *account.files])
     listed = _listed(groups, sensitive)
     comparison = certifying.Comparison(
         sensitive, listed, notion, desirable, failure, sampling, distance
@@ -167,12 +153,10 @@ def command(
     if epsilon is not None:
         label = "fairness" if label is None else label
         check_label(label)
-        ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+        ledger = account.opened()
         payment = certifying.Payment(epsilon, delta, ledger, label)
         warn_of_budget(Budget(epsilon, delta))
-    found = certifying.outcome(
-        folder, saved, data, comparison, payment, encoding=encoding, delimiter=delimiter
-    )
+    found = certifying.outcome(folder, saved, data, comparison, payment, **reading)
     ledger = None if payment is None else payment.ledger
     written = certifying.written(folder, saved, comparison, found, page, ledger)
     out(as_json, written, lambda console: _show(console, found, written))
@@ -212,15 +196,15 @@ def _listed(groups: tuple[str, ...], sensitive: tuple[str, ...]) -> dict[str, An
 
 def _show(console: Console, found: Any, written: dict[str, Any]) -> None:
     by = ", ".join(written["sensitive"])
-    console.print(clean(f"{written['target']}, groups by {by}"), markup=False)
+    console.print(clean(f"{written['target']}, groups by {by}"))
     shown = found.figures if found.certificate is None else found.certificate
     # the report of a charge has lines of its own
     for line in str(shown).splitlines():
-        console.print(clean(line), markup=False)
+        console.print(clean(line))
     if found.no_certificate is not None:
-        console.print(f"no certificate: {found.no_certificate}", markup=False)
+        console.print(f"no certificate: {found.no_certificate}")
     for name, reason in written["failed"].items():
-        console.print(f"{name:12} FAILED: {reason}", markup=False)
+        console.print(f"{name:12} FAILED: {reason}")
     if written["page"] is not None:
-        console.print(f"page         {written['page']}", markup=False)
+        console.print(f"page         {written['page']}")
     show_account(console, written["ledger"])

@@ -10,15 +10,13 @@ from rich.console import Console
 
 from tacit.cli._console import clean, json_option, out, show_account
 from tacit.cli._options import (
+    Account,
     csv_options,
     estimator_for,
     estimator_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
     schema_for,
 )
 
@@ -50,7 +48,6 @@ MOST_NAMED = 20
     "--set-aside",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
-    show_default=True,
     help="Fraction of the rows to measure on.",
 )
 @click.option(
@@ -72,18 +69,14 @@ def command(
     schema_path: str,
     target: str | None,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     folder: Path,
     force: bool,
     label: str | None,
     measure: float | None,
     set_aside: float,
     intervals: float | None,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     scratch: Path | None,
     quiet: bool,
     as_json: bool,
@@ -96,15 +89,15 @@ def command(
     before anything is charged.
     """
     # long: one parameter for each option of the command
-    require_ledger(ledger_url, no_ledger)
+    account.require()
     from tacit.cli import _fitting as fitting
     from tacit.cli._output_files import check_folder, check_label
 
-    used = [data, Path(schema_path), *ledger_files(ledger_url)]
+    used = [data, Path(schema_path), *account.files]
     check_folder(folder, force, used, "--out")
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     extras = fitting.Extras(measure, set_aside, intervals)
     shown = not (quiet or as_json)
     label = schema.target.name if label is None else label
@@ -114,8 +107,7 @@ def command(
         schema,
         model,
         extras,
-        encoding=encoding,
-        delimiter=delimiter,
+        **reading,
         scratch=scratch,
         progress=shown,
     )
@@ -136,8 +128,7 @@ def _selected(names: list[str], how: dict[str, Any], n_columns: int) -> str:
     if not how["answered"]:
         return (
             f"selected     no selection was released, at a cost of {cost}: one row "
-            "might "
-            "have changed it, so the model is a private mean"
+            "might have changed it, so the model is a private mean"
         )
     if not names:
         return (
@@ -151,13 +142,10 @@ def _selected(names: list[str], how: dict[str, Any], n_columns: int) -> str:
 
 
 def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
-    console.print(str(fitted.model.privacy_), markup=False)
+    console.print(str(fitted.model.privacy_))
     chosen = written["selected"]
     if written["selection"] is not None:
-        console.print(
-            _selected(chosen, written["selection"], len(written["features"])),
-            markup=False,
-        )
+        console.print(_selected(chosen, written["selection"], len(written["features"])))
     elif chosen is not None:
         console.print(
             f"selected     {len(chosen)} of {len(written['features'])} columns; "
@@ -171,7 +159,7 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
             f"charged with epsilon {score['epsilon']:g}"
         )
     for name, reason in written["failed"].items():
-        console.print(f"{name:12} FAILED: {reason}", markup=False)
-    console.print(f"model        {written['folder']}", markup=False)
-    console.print(f"report       {written['report']}", markup=False)
+        console.print(f"{name:12} FAILED: {reason}")
+    console.print(f"model        {written['folder']}")
+    console.print(f"report       {written['report']}")
     show_account(console, written["ledger"])

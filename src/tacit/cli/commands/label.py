@@ -18,15 +18,13 @@ from tacit.cli._console import (
 )
 from tacit.cli._learners import LEARNERS, dry_run_checked, learner
 from tacit.cli._options import (
+    Account,
     Names,
     csv_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     neighbors_options,
     no_ledger_option,
-    require_ledger,
     schema_for,
     schema_options,
     settings_option,
@@ -56,7 +54,6 @@ def _mechanisms() -> list[str]:
 @click.option(
     "--teachers",
     default="auto",
-    show_default=True,
     metavar="N|auto",
     help="Number of teachers, among which the private rows are divided.",
 )
@@ -89,7 +86,6 @@ def _mechanisms() -> list[str]:
     "--mechanism",
     type=Names(_mechanisms),
     default="auto",
-    show_default=True,
     help="How votes become labels; auto is gnmax for categories, mean for numbers.",
 )
 @click.option(
@@ -106,7 +102,6 @@ def _mechanisms() -> list[str]:
     "--agreement",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.8,
-    show_default=True,
     help="Public guess of the fraction of teachers that agree.",
 )
 @click.option(
@@ -167,10 +162,7 @@ def command(
     ids: str | None,
     labels_only: bool,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     label: str | None,
     labels: Path | None,
     votes: bool,
@@ -178,8 +170,7 @@ def command(
     force: bool,
     jobs: int | None,
     only_plan: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     quiet: bool,
     as_json: bool,
     **parameters: Any,
@@ -195,11 +186,12 @@ def command(
     same command resumes a run that was interrupted.
     """
     # long: one parameter for each option, and steps in the order of what may fail
-    require_ledger(ledger_url, no_ledger or only_plan)
+    account.require(only_plan)
     _check_combination(public, labels_only, ids, parameters["neighbors"])
     from tacit.cli import _labeling as labeling
     from tacit.cli import _students as students
     from tacit.cli._pool import read_pool, read_private
+    from tacit.ensemble import PrivateStudent
     from tacit.privacy.ledger import labelled
 
     schema = schema_for(schema_path, target)
@@ -232,7 +224,7 @@ def command(
         verbose=shown,
         **parameters,
     )
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     if only_plan:
         facts = labeling.plan_facts(labeler, queries, ledger)
         dry_run(facts["plan"]["rows_per_teacher"], labeler.n_queries)
@@ -240,10 +232,9 @@ def command(
         return
     label = schema.target.name if label is None else label
     used = [p for p in (private, public) if p is not None]
-    used += [Path(schema_path), *ledger_files(ledger_url)]
+    used += [Path(schema_path), *account.files]
     paths = labeling.Paths(state, labels, output, force)
     paths.check(used, label)
-    reading = {"encoding": encoding, "delimiter": delimiter}
     pool = read_pool(
         public or private, schema, queries, features_only=labels_only, **reading
     )
@@ -272,7 +263,8 @@ def command(
         data = _facts(durable, planned, pool, before, paths)
         data["private_rows"] = len(rows.X) if counted else None
         if output is not None:
-            trained = students.fitted(durable, ready_student, pool.X, answers)
+            # no further label is released
+            trained = PrivateStudent(durable, ready_student).fit_pool(pool.X, answers)
             data |= students.write(output, trained, schema, label, rows)
     out(as_json, data, lambda console: _show(console, labeler, data))
 
@@ -334,17 +326,17 @@ def _facts(
 
 
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
-    console.print(facts["words"], markup=False)
+    console.print(facts["words"])
     rows = int(facts["plan"]["rows_per_teacher"])
     console.print(f"dry run      a teacher learns from {rows:,} synthetic rows")
-    console.print(f"noise        {facts['noise']}", markup=False)
+    console.print(f"noise        {facts['noise']}")
     for assumption in facts["assumptions"]:
-        console.print(f"assumes      {assumption}", markup=False)
+        console.print(f"assumes      {assumption}")
     show_account(console, facts["ledger"])
 
 
 def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
-    console.print(str(labeler.privacy_), markup=False)
+    console.print(str(labeler.privacy_))
     if data["asked_before"]:
         console.print(
             f"resumed      after {data['asked_before']} rows; this run charged nothing"
@@ -362,5 +354,5 @@ def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
         )
     for name in ("labels", "output", "state"):
         if data[name] is not None:
-            console.print(f"{name:12} {data[name]}", markup=False)
+            console.print(f"{name:12} {data[name]}")
     show_account(console, data["ledger"])

@@ -21,7 +21,7 @@ from tacit.cli._console import (
     out,
     warn_of_budget,
 )
-from tacit.cli._options import opened_ledger
+from tacit.cli._options import Account, all_of, dataset_option, neighbors_option
 
 if TYPE_CHECKING:
     from tacit.privacy._store import Record, StoredLedger, Verification
@@ -32,33 +32,24 @@ WIDE = 1000
 DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 
-def _ledger_options(function: Any) -> Any:
-    """Add the options that select a ledger and a data set."""
-    for option in (
-        click.option(
-            "--dataset",
-            envvar="TACIT_DATASET",
-            help="Data set of the ledger; may be left out if there is only one.",
-        ),
-        click.option(
-            "--ledger",
-            "url",
-            envvar="TACIT_LEDGER",
-            metavar="URL",
-            help="sqlite:///budget.db or postgresql://user@host/db; by default the "
-            "variable "
-            "TACIT_LEDGER.",
-        ),
-        json_option,
-    ):
-        function = option(function)
-    return function
+_ledger_options = all_of(
+    json_option,
+    click.option(
+        "--ledger",
+        "url",
+        envvar="TACIT_LEDGER",
+        metavar="URL",
+        help="sqlite:///budget.db or postgresql://user@host/db; by default the "
+        "variable TACIT_LEDGER.",
+    ),
+    dataset_option,
+)
 
 
 def _opened(url: str | None, dataset: str | None) -> StoredLedger:
     if url is None:
         raise Rejected("No ledger is given: name one with --ledger or TACIT_LEDGER.")
-    ledger: StoredLedger = opened_ledger(url, dataset, None)
+    ledger: StoredLedger = Account(url, dataset).opened()
     return ledger
 
 
@@ -77,14 +68,7 @@ def command() -> None:
     required=True,
     help="Total delta, well below 1 / rows; with 0, most fits never fit the budget.",
 )
-@click.option(
-    "--neighbors",
-    type=click.Choice(["replace_one", "add_or_remove_one"]),
-    default="replace_one",
-    show_default=True,
-    help="How neighboring tables differ; with replace_one the number of rows is "
-    "public.",
-)
+@neighbors_option
 @_ledger_options
 def init(
     url: str | None,
@@ -155,7 +139,7 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
             _head_line(head),
         ]
         for line in lines:
-            console.print(clean(line), markup=False)
+            console.print(clean(line))
 
     out(as_json, data, human)
 
@@ -270,7 +254,7 @@ def _print_result(console: Console, result: Verification) -> None:
     if result.head is not None:
         lines.append(_head_line(result.head))
     for line in lines:
-        console.print(clean(line), markup=False)
+        console.print(clean(line))
 
 
 def _head_line(head: tuple[int, str]) -> str:
@@ -301,7 +285,7 @@ def export(
     data = {"path": str(path), "records": len(written.rows), "head": list(written.head)}
 
     def human(console: Console) -> None:
-        console.print(f"{len(written.rows)} record(s) in {path}", markup=False)
+        console.print(f"{len(written.rows)} record(s) in {path}")
         console.print(_head_line(written.head))
 
     out(as_json, data, human)
@@ -378,7 +362,9 @@ def void(
 
 @command.command()
 @click.argument("seq", type=int)
-@click.option("--reason", default="", help="Reason, for the history.")
+@click.option(
+    "--reason", default="", show_default=False, help="Reason, for the history."
+)
 @_ledger_options
 def cancel(
     url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
@@ -410,7 +396,7 @@ def _print_record(
     account = {"budget": ledger.budget.to_dict(), "spent": ledger.spent(), **amounts}
 
     def human(console: Console) -> None:
-        console.print(clean(message), markup=False)
+        console.print(clean(message))
         console.print(f"record       {record.seq}")
 
     out(as_json, {**record.to_dict(), **account}, human)

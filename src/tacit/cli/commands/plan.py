@@ -12,11 +12,11 @@ from rich.table import Table
 
 from tacit.cli._console import json_option, out, warn_of_budget
 from tacit.cli._options import (
+    Account,
     estimator_for,
     estimator_options,
     given_settings,
     ledger_options,
-    opened_ledger,
     schema_for,
 )
 from tacit.exceptions import BudgetExceeded, PlanError
@@ -41,7 +41,6 @@ MISSED = 0.1
     "--tolerance",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.02,
-    show_default=True,
     help="Loss of score that defines the least number of rows.",
 )
 @click.option("--quiet", is_flag=True, help="No progress bars.")
@@ -50,9 +49,7 @@ def command(
     schema_path: str,
     target: str | None,
     rows: int,
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
+    account: Account,
     tolerance: float,
     settings: tuple[str, ...],
     quiet: bool,
@@ -77,9 +74,8 @@ def command(
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     planned = model.plan(rows, len(schema.feature_names))
     warn_of_budget(planned.budget, rows)
-    cost = None
-    if ledger_url is not None:
-        cost = _cost(opened_ledger(ledger_url, dataset, analyst), planned)
+    ledger = account.opened()
+    cost = None if ledger is None else _cost(ledger, planned)
     shape: dict[str, Any] = {
         "widths": schema.widths,
         "n_classes": len(schema.target.labels or ()),
@@ -137,6 +133,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     from tacit.evaluation import rows_for_support
 
     n_selected, selector = plan.n_selected, planned.solver.selector
+    bound = getattr(selector, "coef_bound", None)
     least: int | None = None
     with suppress(PlanError):
         least = selector.method and rows_for_support(
@@ -151,7 +148,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
             spread=SPREAD,
             neighbors=budget.neighbors,
             failure=MISSED,
-            **_weight_bound(selector),
+            **({} if bound is None else {"coef_bound": bound}),
         )
     return {
         "columns": n_selected,
@@ -165,12 +162,6 @@ def _n_informative(model: Any, n_columns: int) -> int | None:
     """Return the number of synthetic columns that carry signal; None for all."""
     selected = getattr(model, "n_features_to_select", None)
     return None if selected is None or selected >= n_columns else int(selected)
-
-
-def _weight_bound(selector: Any) -> dict[str, float]:
-    """Return the bound on coefficients of a selector that has one."""
-    bound = getattr(selector, "coef_bound", None)
-    return {} if bound is None else {"coef_bound": bound}
 
 
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
@@ -217,19 +208,19 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     # long: one printed line for each fact of a plan
     console.print(
         f"[bold]{data['estimator']}[/] by {data['solver']}, {data['rows']} rows of "
-        f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}"
+        f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}",
+        markup=True,
     )
     console.print(
         f"guarantee    epsilon {data['epsilon']:g}, delta {data['delta']:.3g}, "
         f"neighbors {data['neighbors']}"
     )
-    console.print(f"noise        {data['noise']}", markup=False)
+    console.print(f"noise        {data['noise']}")
     chosen = data["selection"]
     if chosen is not None:
         console.print(
             f"selection    {chosen['columns']} of {data['columns']} columns, at a "
-            "cost of "
-            f"epsilon {chosen['epsilon']:.3g} of the guarantee"
+            f"cost of epsilon {chosen['epsilon']:.3g} of the guarantee"
         )
         least = chosen["least_rows"]
         rows = "no number of rows is" if least is None else f"about {least} rows are"
@@ -239,7 +230,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
             "variance of the target"
         )
     for assumption in data["assumptions"]:
-        console.print(f"assumes      {assumption}", markup=False)
+        console.print(f"assumes      {assumption}")
     informative = data["telling"]
     where = "" if informative is None else f", with signal in {informative} columns"
     console.print(f"expected {data['measure']} on synthetic rows{where}")
@@ -275,8 +266,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     after = f", {cost['spent_after']:.4g} after this" if cost["fits"] else ""
     console.print(
         f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
-        f"{cost['budget']['epsilon']:g} is spent{after}",
-        markup=False,
+        f"{cost['budget']['epsilon']:g} is spent{after}"
     )
     if not cost["fits"]:
-        console.print(f"DOES NOT FIT {cost['why_not']}", markup=False)
+        console.print(f"DOES NOT FIT {cost['why_not']}")

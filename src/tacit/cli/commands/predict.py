@@ -43,8 +43,7 @@ def command(
     path: Path,
     keep: tuple[str, ...],
     probabilities: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -75,13 +74,11 @@ def command(
     if probabilities and not hasattr(saved.estimator, "predict_proba"):
         name = type(saved.estimator).__name__
         raise Rejected(f"{name} has no probabilities; leave --probabilities out.")
-    blocks = _predictions(
-        saved, data, keep, probabilities, encoding=encoding, delimiter=delimiter
-    )
+    blocks = _predictions(saved, data, keep, probabilities, **reading)
     rows = write_table(path, blocks)
 
     def human(console: Console) -> None:
-        console.print(f"{path}: {rows} predictions.", markup=False)
+        console.print(f"{path}: {rows} predictions.")
 
     out(as_json, {"path": str(path), "rows": rows}, human)
 

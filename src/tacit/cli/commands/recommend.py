@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli._console import Rejected, clean, json_option, out, show_account
 from tacit.cli._options import (
+    Account,
     Names,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
     settings_option,
 )
 
@@ -36,7 +33,6 @@ mine_options = click.option(
     "--columns",
     nargs=2,
     default=("item", "rating"),
-    show_default=True,
     metavar="ITEM RATING",
     help="Columns of MINE.",
 )
@@ -72,7 +68,6 @@ def command() -> None:
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
-    show_default=True,
     help="How neighboring data sets differ in one user with all ratings; with "
     "replace_one the number of users is public.",
 )
@@ -85,11 +80,10 @@ def command() -> None:
     "--columns",
     nargs=3,
     default=("user", "item", "rating"),
-    show_default=True,
     metavar="USER ITEM RATING",
     help="Columns of RATINGS.",
 )
-@click.option("--solver", type=Names(_solvers), default="als", show_default=True)
+@click.option("--solver", type=Names(_solvers), default="als")
 @click.option(
     "--rank", type=click.IntRange(1), help="Maximum number of learned directions."
 )
@@ -110,11 +104,7 @@ def command() -> None:
     help="Folder for the item side, its report and its card; all of it is public.",
 )
 @click.option(
-    "--force",
-    "--overwrite",
-    "force",
-    is_flag=True,
-    help="Replace an existing side.",
+    "--force", "--overwrite", "force", is_flag=True, help="Replace an existing side."
 )
 @click.option(
     "--scratch",
@@ -136,10 +126,7 @@ def fit(
     solver: str,
     rank: int | None,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     label: str | None,
     folder: Path | None,
     force: bool,
@@ -159,7 +146,7 @@ def fit(
     anything is charged.
     """
     # long: one parameter for each option of the command
-    require_ledger(ledger_url, no_ledger or only_plan)
+    account.require(only_plan)
     from tacit.cli import _recommending as recommending
     from tacit.cli._output_files import check_folder, check_label
 
@@ -173,7 +160,7 @@ def fit(
         scratch=scratch,
         **parameters,
     )
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     if only_plan:
         facts = recommending.plan_facts(model, ledger)
         out(as_json, facts, lambda console: _show_plan(console, facts))
@@ -184,7 +171,7 @@ def fit(
         raise Rejected("--out must name the folder for the item side.")
     label = "recommend" if label is None else label
     check_label(label)
-    used = [ratings, *recommending.item_files(items), *ledger_files(ledger_url)]
+    used = [ratings, *recommending.item_files(items), *account.files]
     check_folder(folder, force, used, "--out", "side")
     recommending.fitted(model, ratings, columns, ledger, label, shown)
     written = recommending.write(folder, model, ledger, label, force)
@@ -240,14 +227,7 @@ def row(
 @command.command()
 @click.argument("side", type=click.Path(path_type=Path))
 @click.argument("mine", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "--k",
-    "k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Number of items.",
-)
+@click.option("--k", "k", type=click.IntRange(1), default=10, help="Number of items.")
 @mine_options
 @json_option
 def top(
@@ -271,12 +251,12 @@ def top(
 
 
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
-    console.print(facts["words"], markup=False)
+    console.print(facts["words"])
     show_account(console, facts["ledger"])
 
 
 def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
-    console.print(str(model.privacy_), markup=False)
+    console.print(str(model.privacy_))
     side = written["side"]
     console.print(
         f"items        {side['items']:,}, each with an offset and a vector of "
@@ -290,9 +270,9 @@ def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
             "take a smaller one"
         )
     for name, why in written["failed"].items():
-        console.print(f"{name:12} FAILED: {why}", markup=False)
-    console.print(f"side         {written['folder']}", markup=False)
-    console.print(f"report       {written['report']}", markup=False)
+        console.print(f"{name:12} FAILED: {why}")
+    console.print(f"side         {written['folder']}")
+    console.print(f"report       {written['report']}")
     show_account(console, written["ledger"])
 
 
@@ -302,8 +282,7 @@ def _show_row(console: Console, data: dict[str, Any]) -> None:
     else:
         console.print(
             f"{data['path']}: {data['items']} predictions, from {data['rated']} "
-            "rating(s).",
-            markup=False,
+            "rating(s)."
         )
     _show_unknown(console, data)
 
@@ -315,7 +294,7 @@ def _show_items(console: Console, listed: list[dict[str, Any]], rated: bool) -> 
     if rated:
         table.add_column("rated")
     for line in listed:
-        cells = [escape(clean(str(line["item"]))), f"{line['prediction']:.4g}"]
+        cells = [clean(str(line["item"])), f"{line['prediction']:.4g}"]
         if rated:
             cells.append("yes" if line["rated"] else "")
         table.add_row(*cells)
@@ -332,4 +311,4 @@ def _show_unknown(console: Console, data: dict[str, Any]) -> None:
 
 def _show_released(console: Console, own: OwnRow) -> None:
     if not own.row.side.has_vectors:
-        console.print(f"released     {own.facts['released']}", markup=False)
+        console.print(f"released     {own.facts['released']}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from tacit.cli._console import REFUTED, json_option, out
-from tacit.cli._options import ledger_options, opened_ledger
+from tacit.cli._options import Account, ledger_options
 
 
 @click.command()
@@ -33,9 +34,7 @@ def command(
     folder: Path,
     fairness: Path | None,
     audits: tuple[Path, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
+    account: Account,
     as_json: bool,
 ) -> None:
     """Rewrite the report and the card of a model.
@@ -61,10 +60,9 @@ def command(
     from tacit.persistence import digest, read
 
     saved = read(folder)
-    ledger = None
-    if ledger_url is not None:
-        dataset = dataset or account_of_model(saved).get("dataset")
-        ledger = opened_ledger(ledger_url, dataset, analyst)
+    dataset = account.dataset or account_of_model(saved).get("dataset")
+    ledger = replace(account, dataset=dataset).opened()
+    if ledger is not None:
         check_ledger(saved, ledger)
     attacks = [audit_of(path, saved) for path in audits]
     certificates = []
@@ -74,7 +72,7 @@ def command(
 
     def human(console: Console) -> None:
         for page in pages.values():
-            console.print(page, markup=False)
+            console.print(page)
 
     out(as_json, pages, human)
     attached = read_attachments(folder, digest(folder))

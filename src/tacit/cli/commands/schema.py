@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli._console import Rejected, clean, json_option, out
@@ -49,8 +48,7 @@ def init(
     path: Path | None,
     names_only: bool,
     force: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Draft a schema of a table, to correct and confirm.
@@ -63,22 +61,19 @@ def init(
         raise Rejected(f"{path} already exists; give another --out, or --force.")
     from tacit.tables import draft
 
-    schema = draft(
-        data, target, names_only=names_only, encoding=encoding, delimiter=delimiter
-    )
+    schema = draft(data, target, names_only=names_only, **reading)
     schema.save(path)
 
     def human(console: Console) -> None:
         _show(console, schema)
-        _print(console, f"{path}: a draft schema.")
-        _print(
-            console,
-            "Fill in the facts that are missing."
-            if names_only
-            else "Its entries come from the rows and are not public yet: correct "
-            "them, then "
-            f"run tacit schema confirm {path} COLUMN...",
-        )
+        console.print(clean(f"{path}: a draft schema."))
+        if names_only:
+            console.print("Fill in the facts that are missing.")
+        else:
+            console.print(
+                "Its entries come from the rows and are not public yet: correct them, "
+                f"then run tacit schema confirm {clean(str(path))} COLUMN..."
+            )
         _mention_target(console, path, schema)
 
     out(as_json, _summary(path, schema), human)
@@ -92,8 +87,7 @@ def init(
 def check(
     path: Path,
     data: Path | None,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Check a schema, and whether a table agrees with it.
@@ -106,13 +100,13 @@ def check(
     if data is not None:
         from tacit.tables import check
 
-        check(data, schema, encoding=encoding, delimiter=delimiter)
+        check(data, schema, **reading)
 
     def human(console: Console) -> None:
         _show(console, schema)
-        _print(console, _state(path, schema))
+        console.print(clean(_state(path, schema)))
         if data is not None:
-            _print(console, f"{data}: agrees with the schema.")
+            console.print(clean(f"{data}: agrees with the schema."))
 
     found = _summary(path, schema)
     out(as_json, {**found, "data": None if data is None else str(data)}, human)
@@ -197,7 +191,7 @@ def confirm(
     confirmed.save(path)
 
     def human(console: Console) -> None:
-        _print(console, _state(path, confirmed))
+        console.print(clean(_state(path, confirmed)))
         _mention_target(console, path, confirmed)
 
     out(as_json, _summary(path, confirmed), human)
@@ -253,15 +247,10 @@ def _state(path: Path, schema: Any) -> str:
 
 def _mention_target(console: Console, path: Path, schema: Any) -> None:
     if schema.target is None:
-        _print(
-            console,
+        console.print(
             "The schema has no target, and a fit needs one: run tacit schema confirm "
-            f"{path} COLUMN --target.",
+            f"{clean(str(path))} COLUMN --target."
         )
-
-
-def _print(console: Console, text: str) -> None:
-    console.print(clean(text), markup=False)
 
 
 def _summary(path: Path, schema: Any) -> dict[str, Any]:
@@ -283,11 +272,11 @@ def _show(console: Console, schema: Any) -> None:
         is_target = column is schema.target
         name = f"{column.name} (target)" if is_target else column.name
         cells = (name, column.kind, _facts(column), _missing(column), column.source)
-        table.add_row(*(escape(clean(cell)) for cell in cells))
+        table.add_row(*map(clean, cells))
     console.print(table)
     for column in schema.every_column:
         for text in filter(None, (column.remark, column.note)):
-            _print(console, f"{column.name}: {text}")
+            console.print(clean(f"{column.name}: {text}"))
 
 
 def _facts(column: Any) -> str:

@@ -19,13 +19,11 @@ from tacit.cli._console import (
     warn_of_budget,
 )
 from tacit.cli._options import (
+    Account,
     csv_options,
     given_settings,
-    ledger_files,
-    ledger_for,
     ledger_options,
     no_ledger_option,
-    require_ledger,
     schema_for,
     schema_options,
     settings_option,
@@ -61,7 +59,6 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "--rows-per-person",
     type=click.IntRange(1),
     default=1,
-    show_default=True,
     help="Largest number of rows of one person; the noise grows with it.",
 )
 @click.option(
@@ -69,7 +66,6 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "model_name",
     type=click.Choice(["online", "incremental"]),
     default="online",
-    show_default=True,
     help="online aims at the next predictions, incremental at the best fit to all "
     "rows so far; both learn from all rows.",
 )
@@ -80,7 +76,6 @@ SHORTEST, LONGEST = 0.01, 86400.0
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
-    show_default=True,
     help="How neighboring streams differ; only replace_one is possible.",
 )
 @settings_option
@@ -90,13 +85,13 @@ SHORTEST, LONGEST = 0.01, 86400.0
 @click.option(
     "--once/--follow",
     default=True,
+    show_default=False,
     help="Exit after the rows that are there, or wait for more until Ctrl-C.",
 )
 @click.option(
     "--poll",
     type=float,
     default=1.0,
-    show_default=True,
     metavar="SECONDS",
     help="How often --follow looks for new rows.",
 )
@@ -128,18 +123,14 @@ def command(
     model_name: str,
     neighbors: str,
     settings: tuple[str, ...],
-    ledger_url: str | None,
-    dataset: str | None,
-    analyst: str | None,
-    no_ledger: bool,
+    account: Account,
     label: str | None,
     once: bool,
     poll: float,
     output: Path | None,
     releases: Path | None,
     only_plan: bool,
-    encoding: str,
-    delimiter: str | None,
+    reading: dict[str, Any],
     quiet: bool,
     as_json: bool,
     **parameters: Any,
@@ -152,7 +143,7 @@ def command(
     fit the schema are counted and have no effect.
     """
     # long: one parameter for each option of the command
-    require_ledger(ledger_url, no_ledger or only_plan)
+    account.require(only_plan)
     if neighbors != "replace_one":
         raise Rejected(
             "--neighbors must be replace_one: steps have a fixed number of rows, so "
@@ -180,7 +171,7 @@ def command(
     )
     planned = model.plan(len(schema.feature_names))
     ignored = streaming.ignored_rows(schema)
-    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    ledger = account.opened()
     warn_of_budget(planned.budget, model.horizon * model.rows_per_step)
     if only_plan:
         facts = _plan_facts(model, planned, ledger)
@@ -191,10 +182,10 @@ def command(
         raise Rejected("--state is missing: name a folder for the state of the stream.")
     label = schema.target.name if label is None else label
     check_label(label)
-    table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
+    table = GrowingTable(source, schema, **reading)
     paths = {"--releases": releases, "--output": output}
     check_state(state, streaming.OWN_FILES, "a stream", paths)
-    used = [source, Path(schema_path), *ledger_files(ledger_url)]
+    used = [source, Path(schema_path), *account.files]
     if releases is not None:
         check_file(releases, used, "--releases")
     if output is not None:
@@ -270,9 +261,9 @@ def _show_plan(console: Console, facts: dict[str, Any]) -> None:
         f"steps        {facts['horizon']:,} of {facts['rows_per_step']:,} row(s), "
         "charged together before the first"
     )
-    console.print(f"noise        {facts['noise']}", markup=False)
+    console.print(f"noise        {facts['noise']}")
     for assumption in facts["assumptions"]:
-        console.print(f"assumes      {assumption}", markup=False)
+        console.print(f"assumes      {assumption}")
     _print_ignored(facts["adds_nothing"])
     show_account(console, facts["ledger"])
 
@@ -307,16 +298,9 @@ def _step_line(stream: Any) -> str:
     return f"step         {stream.n_steps} of {model.horizon}, {rows} rows used"
 
 
-def _refit_line(step: int, rows_per_step: int) -> str:
-    if not step:
-        return "fitted       not yet: the coefficients are those of the start"
-    rows = step * rows_per_step
-    return f"fitted       after step {step}, to the first {rows} rows"
-
-
 def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     if data["step"]:
-        console.print(str(stream.model.privacy_), markup=False)
+        console.print(str(stream.model.privacy_))
     else:
         console.print("guarantee    none yet: the first step charges the budget")
     if data["steps_before"]:
@@ -326,8 +310,12 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     console.print(f"{_step_line(stream)}{rest}")
     if data["step"] == data["steps_before"]:
         console.print("no step      this run released no model")
-    if data["last_refit"] is not None:
-        console.print(_refit_line(data["last_refit"], stream.model.rows_per_step))
+    last = data["last_refit"]
+    if last:
+        rows = last * stream.model.rows_per_step
+        console.print(f"fitted       after step {last}, to the first {rows} rows")
+    elif last is not None:
+        console.print("fitted       not yet: the coefficients are those of the start")
     if data["done"]:
         console.print(
             f"end          all {data['horizon']} steps of the horizon are done; to "
@@ -335,5 +323,5 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
         )
     for name in ("releases", "output", "state"):
         if data[name] is not None:
-            console.print(f"{name:12} {data[name]}", markup=False)
+            console.print(f"{name:12} {data[name]}")
     show_account(console, data["ledger"])

@@ -250,14 +250,8 @@ class Lines:
     of its own. So a quote must open at the beginning of a cell and close at its end in
     the same line, and nothing but a line feed ends a line. Every line is a row, so an
     empty one is an error wherever it is, and so is a last line without a line feed: if
-    it were a row, replacing it by an empty one would remove it.
-
-    Parameters
-    ----------
-    path, encoding
-        Of the file.
-    delimiter
-        One letter of ASCII.
+    it were a row, replacing it by an empty one would remove it. The delimiter is one
+    letter of ASCII.
 
     Notes
     -----

@@ -139,14 +139,7 @@ def open_table(
 ) -> TableFile:
     """Return the table of a file, or of a folder of Parquet files.
 
-    Parameters
-    ----------
-    path
-        A file that ends in .csv, .tsv, .parquet, .arrow or .feather, or a folder.
-    encoding
-        Encoding of a CSV file.
-    delimiter
-        What is between the fields of a CSV file; None looks at its header.
+    Encoding and delimiter are those of a CSV file; None looks at its header.
     """
     path = Path(path)
     with reading(path):

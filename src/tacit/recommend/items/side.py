@@ -43,21 +43,11 @@ def centered(
     prior_count: float = USUAL_PRIOR_COUNT,
     offsets: Array | None = None,
 ) -> tuple[Block, Array]:
-    """Return users' ratings less their levels, and the levels.
+    """Return users' ratings less public offsets and their levels, and the levels.
 
     It costs no budget: a level is a function of one user's ratings and of public
-    numbers, and its bits do not depend on the other users of the block.
-
-    Parameters
-    ----------
-    ratings
-        Ratings of some users.
-    prior_level
-        Public level of a user of whom nothing is known.
-    prior_count
-        Weight of the prior level, in ratings.
-    offsets
-        Public offset of each item, which is subtracted first; None for no offsets.
+    numbers, and its bits do not depend on the other users of the block. The prior
+    level, of a user of whom nothing is known, weighs ``prior_count`` ratings.
     """
     from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - numba
 
@@ -113,15 +103,7 @@ MOST_NUMBERS = 2**28 - 2**13
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserSide:
-    """Private levels and coefficients of users, each from her own ratings.
-
-    Parameters
-    ----------
-    _private_means
-        Level of each user.
-    _private_coefficients
-        Weights of the item vectors, a row for each user.
-    """
+    """Private levels and coefficients of users, each from her own ratings."""
 
     _private_means: Array
     _private_coefficients: Array
@@ -252,17 +234,7 @@ class ItemSide(ABC):
 
 
 def check_size(n_items: int, each: int, less: str) -> None:
-    """Reject, before the charge, a side that would be too large to be saved.
-
-    Parameters
-    ----------
-    n_items
-        Number of items.
-    each
-        Maximum of published numbers of each item.
-    less
-        What reduces this number, for the error.
-    """
+    """Reject, before the charge, a side too large to be saved; ``less`` is a remedy."""
     if n_items * each > MOST_NUMBERS:
         raise PlanError(
             f"An item side of {n_items} items, with up to {each} numbers for each, is "

@@ -46,13 +46,8 @@ RATING_BYTES = sum(kind.itemsize for kind in KINDS)
 class Spool:
     """Buffer of ratings in any order, which are read group by group of users.
 
-    A rating takes 10 bytes, in memory or in an unnamed temporary file, of which nothing
-    is left however the process ends.
-
-    Parameters
-    ----------
-    scratch
-        Folder of that file; None keeps ratings in memory.
+    A rating takes 10 bytes, in memory or in an unnamed temporary file in the folder
+    ``scratch``, of which nothing is left however the process ends.
     """
 
     def __init__(self, scratch: str | os.PathLike[str] | None) -> None:
@@ -124,12 +119,8 @@ class Spool:
 class RowStore:
     """Rows that are appended group by group: items and values, 8 bytes a rating.
 
-    Parameters
-    ----------
-    most
-        Maximum number of ratings.
-    scratch
-        Folder of unnamed temporary files, or None for memory.
+    They are in memory, or in unnamed temporary files of ``scratch``; ``most`` is the
+    maximum number of ratings.
     """
 
     def __init__(self, most: int, scratch: str | os.PathLike[str] | None) -> None:

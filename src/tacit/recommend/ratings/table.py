@@ -124,18 +124,8 @@ def checked_range(rating_range: Any) -> tuple[float, float]:
 class Ratings:
     """Private ratings of users, one row each.
 
-    A row has its items in ascending order, without duplicates. Nothing here is printed.
-
-    Parameters
-    ----------
-    indptr
-        Start of each row, and the end of the last one.
-    items
-        Positions of the rated items in the catalogue.
-    values
-        The ratings, within their range.
-    n_items
-        Number of items in the catalogue.
+    A row has its items, as positions in the catalogue, in ascending order and without
+    duplicates; it starts at its entry of ``indptr``. Nothing here is printed.
     """
 
     indptr: NDArray[np.int64]
@@ -205,16 +195,8 @@ class Ratings:
 class RatingTable(Ratings):
     """Ratings with the labels of users and items.
 
-    Parameters
-    ----------
-    catalogue
-        The public items.
-    _private_users
-        Label of each row; a range where labels are row numbers.
-    _private_positions
-        Position of each label, or None for a range.
-    as_written
-        Whether all labels are strings, as those of a CSV file are.
+    Without ``_private_positions`` labels of users are row numbers. ``as_written`` is
+    whether all labels are strings, as those of a CSV file are.
     """
 
     catalogue: Catalogue = field(kw_only=True)
@@ -359,17 +341,7 @@ def public_key(rng: Generator) -> bytes:
 class UsedRatings:
     """Ratings of each user up to a maximum number, selected anew block by block.
 
-    Parameters
-    ----------
-    ratings
-        All ratings.
-    most
-        Maximum number of ratings of a user.
-    key
-        Key of the selection.
-    weights
-        Weight of each item's ratings in the selection, which must be public; None for
-        equal weights.
+    ``weights`` of the items in the selection must be public; None for equal weights.
     """
 
     ratings: Ratings
@@ -377,13 +349,11 @@ class UsedRatings:
     key: bytes
     weights: NDArray[np.float64] | None = None
 
-    def of(self, block: Ratings) -> Ratings:
-        """Return the used ratings of a block of all ratings."""
-        return kept(block, self.most, self.key, self.weights)
-
     def each(self, make: Callable[[Ratings], T]) -> Iterator[Callable[[], T]]:
         """Yield ``make`` of each block of rows as a function for threads to call."""
-        return self.ratings.each(lambda block: make(self.of(block)))
+        return self.ratings.each(
+            lambda block: make(kept(block, self.most, self.key, self.weights))
+        )
 
 
 def summed(

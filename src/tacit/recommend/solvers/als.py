@@ -23,7 +23,7 @@ from tacit.recommend.solvers.als_round import (
     ItemRound,
     learned_vectors,
 )
-from tacit.recommend.solvers.base import CompletionSolver, counted
+from tacit.recommend.solvers.base import USUAL_DELTA, CompletionSolver, counted
 from tacit.recommend.solvers.item_means import (
     ItemCounts,
     ItemMeans,
@@ -187,7 +187,7 @@ class PrivateALS(CompletionSolver):
 
     def plan(self, facts: RatingFacts, budget: Budget) -> ALSPlan:
         """Divide the budget among the releases; reads no rating."""
-        require_delta(budget, "PrivateALS", "a delta of 1 / users^2, which is usual")
+        require_delta(budget, "PrivateALS", USUAL_DELTA)
         multiplier = calibrate(GaussianNoise, budget)
         neighbors = budget.neighbors
         noise = multiplier * neighbors.rows_changed

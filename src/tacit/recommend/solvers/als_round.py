@@ -83,20 +83,8 @@ class ItemRound:
     A user fits her ratings to public item vectors. Her ratings less her level, as a
     vector of norm one at most, is multiplied by her coefficients, of norm one at most,
     and added up. So are outer products of her coefficients with themselves, and the
-    mean squared error of her ratings from one another.
-
-    Parameters
-    ----------
-    n_items
-        Number of items.
-    most
-        Maximum number of coefficients of a user.
-    multiplier
-        Noise multiplier of both releases together.
-    neighbors
-        Whether one user is replaced, or added or removed.
-    noise
-        ``"grid"`` or ``"float"``.
+    mean squared error of her ratings from one another. A user has at most ``most``
+    coefficients; the multiplier is that of both releases together.
 
     Notes
     -----
@@ -175,23 +163,10 @@ class ItemRound:
     ) -> RoundSums:
         """Release the sums of one round.
 
-        Parameters
-        ----------
-        blocks
-            Functions that return ``indptr``, ``items`` and ratings less all that is
-            public, of some users.
-        vectors
-            Public vector of each item.
-        ridge
-            Ridge of users' coefficients, where a rating weighs one.
-        reach
-            Norm to which coefficients are clipped.
-        bound
-            Usual size of a residual: a row with more in root mean square is clipped.
-        n_users
-            Number of users, by which sums are divided.
-        rng
-            Source of the noise.
+        Ratings in ``blocks`` are less all that is public. ``ridge`` is for ratings that
+        weigh one, ``reach`` the norm to which coefficients are clipped, and ``bound``
+        the usual size of a residual: a row with more in root mean square is clipped.
+        Sums are divided by ``n_users``.
         """
         rank = vectors.shape[1]
         n_products = self.n_items * rank
@@ -246,21 +221,9 @@ def learned_vectors(
     that is known. Directions of coefficients in which products are no larger than noise
     makes them, or than an echo of the strongest, are dropped; in others, vectors are
     their posterior means under a normal prior, whose variance is estimated over all
-    items.
-
-    Parameters
-    ----------
-    sums
-        Released sums.
-    items
-        Counts of items.
-    rank
-        Maximum number of directions.
-    largest
-        Largest entry of a vector, which keeps all that follows finite.
-    synthetic
-        Whether the vectors of this round were random, so that coefficients have no
-        information on their own scale.
+    items. Entries up to ``largest`` keep all that follows finite. ``synthetic`` is
+    whether the vectors of this round were random, so that coefficients have no
+    information on their own scale.
     """
     counts, size = items.counts, sums.products.shape[1]
     # of the noise, and of single ratings
@@ -320,15 +283,6 @@ class CandidateGains:
     difference of the mean squared errors is the candidate's gain. Her gains, as a
     vector of norm one at most, are added up over users.
 
-    Parameters
-    ----------
-    multiplier
-        Noise multiplier.
-    neighbors
-        Whether one user is replaced, or added or removed.
-    noise
-        ``"grid"`` or ``"float"``.
-
     Notes
     -----
     **Guarantee.** Gaussian differential privacy of the multiplier for all ratings of a
@@ -373,23 +327,8 @@ class CandidateGains:
     ) -> Array:
         """Return the factors of the best candidate, or zeros if no gain is significant.
 
-        Parameters
-        ----------
-        blocks
-            Functions that return ``indptr``, ``items`` and ratings less all that is
-            public, of some users.
-        vectors
-            Public vector of each item.
-        factors
-            Factors of the columns, a row for each candidate.
-        ridge
-            Ridge of users' coefficients, where a rating weighs one.
-        bound
-            Usual size of a residual.
-        n_users
-            Number of users, by which sums are divided.
-        rng
-            Source of the noise.
+        Candidates are the rows of ``factors``; the other arguments are as for
+        `ItemRound.run`.
         """
         from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
 

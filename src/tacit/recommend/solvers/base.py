@@ -12,7 +12,10 @@ from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.solvers import Plan
 
-__all__ = ["CompletionSolver", "counted"]
+__all__ = ["USUAL_DELTA", "CompletionSolver", "counted"]
+
+# What a plan without a delta is told to take
+USUAL_DELTA = "a delta of 1 / users^2, which is usual"
 
 
 class CompletionSolver(ABC):

@@ -20,7 +20,7 @@ from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend.items.side import Block, check_size, usual_row_norm
 from tacit.recommend.items.steps import WalkItems
 from tacit.recommend.ratings.table import RatingFacts, Ratings, UsedRatings, public_key
-from tacit.recommend.solvers.base import CompletionSolver, counted
+from tacit.recommend.solvers.base import USUAL_DELTA, CompletionSolver, counted
 from tacit.recommend.solvers.frank_wolfe_sums import (
     NOISES,
     PRODUCT_SOLVERS,
@@ -199,9 +199,7 @@ class FrankWolfeCompletion(CompletionSolver):
 
     def plan(self, facts: RatingFacts, budget: Budget) -> FrankWolfeCompletionPlan:
         """Find the steps and the least noise that fits; reads no rating."""
-        require_delta(
-            budget, "FrankWolfeCompletion", "a delta of 1 / users^2, which is usual"
-        )
+        require_delta(budget, "FrankWolfeCompletion", USUAL_DELTA)
         neighbors, noise = budget.neighbors, self.noise
         n_iter = self.n_iter
         if n_iter is None:

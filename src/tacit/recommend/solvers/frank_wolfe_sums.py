@@ -35,20 +35,9 @@ class NoisyProducts:
 
     The matrix is never formed: memory and time are those of the ratings. With the same
     budget a noisy matrix is better, so this is for catalogues too large for a matrix.
-
-    Parameters
-    ----------
-    n_items
-        Number of items.
-    n_products
-        Number of products.
-    multiplier
-        Noise multiplier of each product and of the eigenvalue.
-    method
-        ``"power"`` normalizes each product to the next vector; ``"oja"`` adds it to the
-        vector, times one over the noise's scale and the root of items times products.
-    noise
-        ``"grid"`` or ``"float"``.
+    The method ``"power"`` normalizes each product to the next vector; ``"oja"`` adds it
+    to the vector, times one over the noise's scale and the root of items times
+    products. The multiplier is that of each product and of the eigenvalue.
 
     Notes
     -----
@@ -106,12 +95,7 @@ class NoisyProducts:
     def run(self, blocks: Callable[[], Blocks], rng: Generator) -> tuple[float, Array]:
         """Return the eigenvalue and the unit vector, both with their noise.
 
-        Parameters
-        ----------
-        blocks
-            Gives the users anew for each product, as for `second_moments`.
-        rng
-            Source of the start, which is public, and of the noise.
+        ``blocks`` gives the users anew for each product, as for `second_moments`.
         """
         from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
 
@@ -150,15 +134,6 @@ class StepLength(PlainNumbers):
     the step gives its best length. A direction of pure noise does not help to predict a
     rating that was left out, so that it gets a length of about zero.
 
-    Parameters
-    ----------
-    multiplier
-        Noise multiplier.
-    neighbors
-        Whether one user is replaced, or added or removed.
-    noise
-        ``"grid"`` or ``"float"``.
-
     Notes
     -----
     **Guarantee.** A Gaussian mechanism of this multiplier on two numbers. Those of a
@@ -194,20 +169,9 @@ class StepLength(PlainNumbers):
     ) -> float:
         """Return the length as a fraction of the full step, between zero and one.
 
-        Parameters
-        ----------
-        blocks
-            Functions for blocks of users after the steps so far.
-        vector
-            Direction of the step.
-        reach
-            Factor of products in the full step.
-        max_ratings
-            Number of ratings of a user that count in full.
-        bound
-            Norm of a row of residuals that counts in full.
-        rng
-            Source of the noise.
+        ``blocks`` are users after the steps so far, and ``reach`` is the factor of
+        products in the full step. ``max_ratings`` of a user, and a row of residuals of
+        norm ``bound``, count in full.
         """
         from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - Numba
 

@@ -16,7 +16,7 @@ from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
 from tacit.recommend.items.steps import MOST_STEPS, ReplayedItems
 from tacit.recommend.ratings.table import RatingFacts, Ratings, public_key
-from tacit.recommend.solvers.base import CompletionSolver, counted
+from tacit.recommend.solvers.base import USUAL_DELTA, CompletionSolver, counted
 from tacit.recommend.solvers.moments import NoisyMoments, leading, strengths
 from tacit.solvers._base import require_delta
 
@@ -162,11 +162,7 @@ class ProjectedGradientCompletion(CompletionSolver):
         self, facts: RatingFacts, budget: Budget
     ) -> ProjectedGradientCompletionPlan:
         """Find the least noise that fits; reads no rating."""
-        require_delta(
-            budget,
-            "ProjectedGradientCompletion",
-            "a delta of 1 / users^2, which is usual",
-        )
+        require_delta(budget, "ProjectedGradientCompletion", USUAL_DELTA)
         # one direction a step at least, and once more for the last one
         check_size(facts.n_items, 2 * (self.n_iter + 1), "a lower n_iter")
         multiplier = calibrate(

@@ -55,16 +55,9 @@ def shrunk(
     that are good are rated more; sums are count times offset plus noise, and the noise
     of the counts is part of that of the sums. Line and standard deviation maximize the
     likelihood; offsets are posterior means, and zero where pure noise explains the sums
-    about as well. All of it is post-processing of released numbers.
-
-    Parameters
-    ----------
-    counts, sums
-        As released, an entry for each item, where no offset is beyond one.
-    count_scale, sum_scale
-        Standard deviation of their noise.
-    variance
-        Variance of a sum, besides noise, for each unit of its count.
+    about as well. All of it is post-processing of released numbers, in units in which
+    no offset is beyond one. ``variance`` is that of a sum, besides noise, for each unit
+    of its count.
     """
     counts = np.maximum(counts, 0.0)
     popularity = np.log(counts + count_scale + RARE * counts.mean())
@@ -148,17 +141,6 @@ class ItemMeans:
     than ``bound`` in root mean square is clipped to it, counts included, so that means
     of items stay weighted means. Her mean itself is added likewise.
 
-    Parameters
-    ----------
-    facts
-        Public facts about the ratings.
-    multiplier
-        Noise multiplier.
-    neighbors
-        Neighboring relation: one user is replaced, or added or removed.
-    noise
-        ``"grid"`` or ``"float"``.
-
     Notes
     -----
     **Guarantee.** Gaussian differential privacy of the multiplier for all ratings of a
@@ -220,15 +202,8 @@ class ItemMeans:
     ) -> ReleasedMeans:
         """Release counts and means; users may have any number of ratings.
 
-        Parameters
-        ----------
-        ratings
-            Ratings of all users, or those that are used of them.
-        rng
-            Source of the noise.
-        before
-            An earlier release of the same sums, which is averaged with this one, each
-            weighted by the inverse of its known variance.
+        An earlier release ``before`` of the same sums is averaged with this one, each
+        weighted by the inverse of its known variance.
         """
         noisy = self.mechanism(self._total(ratings), rng) / self.mechanism.units
         scale = self.mechanism.scale / self.mechanism.units

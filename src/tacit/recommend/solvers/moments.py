@@ -45,14 +45,8 @@ MARGIN = 1e-9
 def factor_with_room(units: int, room: float, what: str, remedy: str) -> float:
     """Return the factor of parts that leaves room for their truncation to integers.
 
-    Parameters
-    ----------
-    units
-        Units of the `DiscreteGaussian` that adds the noise.
-    room
-        How far truncation towards zero moves two parts apart, in integers.
-    what, remedy
-        The purpose of the units, and another remedy, for the error.
+    Truncation towards zero moves two parts up to ``room`` apart, in integers. ``what``
+    and ``remedy`` are the purpose of the units, and another remedy, for the error.
 
     Notes
     -----
@@ -86,13 +80,6 @@ def packed_size(n_items: int) -> int:
 def integer_factor(units: int, n_items: int) -> float:
     """Return the factor of outer products of rows within the unit ball.
 
-    Parameters
-    ----------
-    units
-        Units of the `DiscreteGaussian` that adds the noise.
-    n_items
-        Number of items in the public catalogue.
-
     Notes
     -----
     **Bound.** A product of at most ``units - room`` moves towards zero by less than one
@@ -122,17 +109,10 @@ def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
     ``numpy.triu_indices``. It is private: `DiscreteGaussian` adds the noise, with a
     sensitivity of the square root of two, or of one if neighbors add or remove a user.
 
-    Parameters
-    ----------
-    blocks
-        Users in blocks of ``indptr``, ``items`` and ``parts``: each user's items
-        ascending without duplicates, and her row's numbers, of norm at most one. The
-        first entry of ``indptr`` need not be zero, and is where both arrays begin. A
-        function without arguments is called for its block, in the thread that adds it.
-    n_items
-        Number of items.
-    units
-        Units of the noise.
+    Blocks have ``indptr``, ``items`` and ``parts``: each user's items ascending without
+    duplicates, and her row's numbers, of norm at most one. The first entry of
+    ``indptr`` need not be zero, and is where both arrays begin. A function without
+    arguments is called for its block, in the thread that adds it.
     """
     from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
 
@@ -160,17 +140,6 @@ def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
 @dataclass(frozen=True)
 class NoisyMoments:
     """Release of the sum over users of ``a a^T``, for rows of norm at most one.
-
-    Parameters
-    ----------
-    n_items
-        Number of items.
-    multiplier
-        Noise multiplier.
-    neighbors
-        Whether one user is replaced, or added or removed.
-    noise
-        ``"grid"`` or ``"float"``.
 
     Notes
     -----
@@ -242,13 +211,8 @@ def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
 def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
     """Return the largest eigenvalue of a symmetric matrix, and its unit vector.
 
-    Parameters
-    ----------
-    matrix
-        Symmetric matrix, which must be public: the time of the search depends on it.
-    solver
-        ``"dense"`` for all of its entries at once, or ``"lanczos"`` for products with
-        vectors, which is faster from a few thousand rows on.
+    The matrix must be public, as the time of the search depends on it. ``"lanczos"``,
+    by products with vectors, is faster from a few thousand rows on than ``"dense"``.
     """
     one_of(MATRIX_SOLVERS, solver=solver)
     size = len(matrix)
@@ -319,16 +283,8 @@ def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Arr
 
     The diagonal of second moments includes the variance of single ratings, most for
     items that are rated most. It is replaced by that of the leading directions, and
-    these are computed anew, several times.
-
-    Parameters
-    ----------
-    matrix
-        Symmetric matrix with noise.
-    rank
-        Maximum number of directions.
-    noise_scale
-        Standard deviation of the noise on the diagonal.
+    these are computed anew, several times. ``noise_scale`` is the standard deviation of
+    the noise on the diagonal.
     """
     matrix = matrix.copy()
     size = len(matrix)

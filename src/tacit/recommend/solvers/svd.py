@@ -35,7 +35,7 @@ from tacit.recommend.items.side import (
     usual_row_norm,
 )
 from tacit.recommend.ratings.table import RatingFacts, Ratings, UsedRatings, public_key
-from tacit.recommend.solvers.base import CompletionSolver, counted
+from tacit.recommend.solvers.base import USUAL_DELTA, CompletionSolver, counted
 from tacit.recommend.solvers.item_means import ItemMeans
 from tacit.recommend.solvers.moments import NoisyMoments, directions
 from tacit.solvers._base import require_delta
@@ -127,7 +127,7 @@ class SVDCompletion(CompletionSolver):
 
     def plan(self, facts: RatingFacts, budget: Budget) -> SVDCompletionPlan:
         """Find the least noise that fits; reads no rating."""
-        require_delta(budget, "SVDCompletion", "a delta of 1 / users^2, which is usual")
+        require_delta(budget, "SVDCompletion", USUAL_DELTA)
         check_size(facts.n_items, min(self.rank, facts.n_items) + 2, "a lower rank")
         return SVDCompletionPlan(
             facts,
@@ -289,7 +289,7 @@ class CleansedSVD(CompletionSolver):
 
     def plan(self, facts: RatingFacts, budget: Budget) -> CleansedSVDPlan:
         """Find the least noise that fits; reads no rating."""
-        require_delta(budget, "CleansedSVD", "a delta of 1 / users^2, which is usual")
+        require_delta(budget, "CleansedSVD", USUAL_DELTA)
         clamp = facts.half_width / 2 if self.clamp is None else self.clamp
         if not 1 / EXTREME <= clamp / facts.half_width <= EXTREME:
             raise PlanError(
@@ -395,18 +395,8 @@ def _cleansed(
 ) -> tuple[Array, float]:
     """Return vectors whose products are covariances, and the unexplained variance.
 
-    All of it is in units in which the largest clamped rating is one.
-
-    Parameters
-    ----------
-    covariance, weights
-        Noisy sums.
-    noise_scale
-        Standard deviation of the noise on the diagonal of the covariance.
-    raised
-        Number that is added to all weights.
-    rank
-        Maximum number of directions.
+    All of it is in units in which the largest clamped rating is one. ``noise_scale`` is
+    that of the diagonal of the covariance, and ``raised`` is added to all weights.
     """
     # pairs of different items; with one item only, the pair with itself
     pairs = ~np.eye(len(weights), dtype=bool) | (len(weights) == 1)
