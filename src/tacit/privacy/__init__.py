@@ -3,7 +3,6 @@
 from tacit.privacy.attacker import TradeOff
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.combined import PoissonSampled
-from tacit.privacy.curve import calibrate
 from tacit.privacy.events import (
     ApproxDP,
     BoundedRange,
@@ -13,6 +12,7 @@ from tacit.privacy.events import (
     LaplaceNoise,
     PureDP,
     Repeated,
+    calibrate,
 )
 from tacit.privacy.ledger import Ledger, Shares
 from tacit.privacy.report import PrivacyReport
