@@ -18,8 +18,7 @@ from tacit.convex._protocols import Regularizer
 from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds
-from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import FittedFacts, Setting
+from tacit.linear_model._base import FittedFacts, PrivateLinearModel, Setting
 from tacit.privacy import PrivacyReport
 from tacit.solvers import Problem
 from tacit.solvers._auto import named_fact, solvers_by_name

@@ -27,6 +27,7 @@ from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
 __all__ = [
     "auto_norm",
     "auto_solver",
+    "chosen_solver",
     "named_fact",
     "named_solver",
     "solver_names",
@@ -75,6 +76,24 @@ def named_fact(solver: Any, fact: str) -> Any:
     if isinstance(solver, str):
         solver = solvers_by_name().get(solver) if solver != "auto" else None
     return solver_fact(solver, fact)
+
+
+def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
+    """Return the solver of this name, or the object itself."""
+    if isinstance(solver, str):
+        return named_solver(solver, problem, budget, noise)
+    usable = hasattr(solver, "plan") and hasattr(solver, "run")
+    if isinstance(solver, type) or not usable:
+        names = ", ".join(repr(name) for name in solver_names())
+        raise ValueError(
+            f"solver must be one of {names}, or an object with plan and run, got "
+            f"{type(solver).__name__}."
+        )
+    if noise != "grid":
+        raise ValueError(
+            f"noise={noise!r} is for solvers given by name; set it on the solver."
+        )
+    return solver
 
 
 def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:
