@@ -13,7 +13,7 @@ from tacit.persistence._errors import ModelFileError
 from tacit.persistence._json import checked_keys
 from tacit.persistence._linear import capture_linear, restore_linear
 from tacit.persistence._values import array_from, array_to, decode, encode
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._refit_learner import (
     fit_parameters,
     prepared_estimator,

@@ -9,14 +9,12 @@ from tacit.streaming.incremental._regression import (
     IncrementalLinearRegression,
     SparseRows,
 )
-from tacit.streaming.online._estimators import (
-    OnlineLinearRegression,
-    OnlineLogisticRegression,
-)
 from tacit.streaming.online._gradient_sums import GradientSums
 from tacit.streaming.online._hedge_aggregator import HedgeAggregator
+from tacit.streaming.online._logistic import OnlineLogisticRegression
 from tacit.streaming.online._perturbed import PerturbedIterates
 from tacit.streaming.online._quadratic_leader import QuadraticLeader
+from tacit.streaming.online._regression import OnlineLinearRegression
 
 __all__ = [
     "DurableStream",
