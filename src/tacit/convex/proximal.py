@@ -13,9 +13,9 @@ from tacit.convex._protocols import Array, Certified
 from tacit.convex.objective import UNIT
 from tacit.convex.regularizers import L1, ElasticNet, GroupL1
 from tacit.convex.rounding import exact_norm
-from tacit.convex.sets import Free, L2Ball, Simplex
+from tacit.convex.sets import L2Ball
 
-__all__ = ["InBall", "certified_names", "checked_penalty", "is_certified"]
+__all__ = ["InBall", "certified_names", "is_certified"]
 
 # Closer to the surface of a ball than this, relatively, a point may have been projected
 SURFACE = 1e-12
@@ -71,21 +71,3 @@ def certified_names() -> list[str]:
     """Return the names of the penalties and sets of which this is so."""
     kinds = declaring("prox_roundoff", "tacit.convex")
     return [kind.__name__ for kind in kinds if hasattr(kind, "saved")]
-
-
-def checked_penalty(penalty: Any, fit_intercept: bool) -> Certified | Free:
-    """Return the penalty of the problem; no penalty for None."""
-    if penalty is None:
-        return Free()
-    if not is_certified(penalty):
-        names = ", ".join(certified_names())
-        raise ValueError(
-            f"penalty must be None or one of {names} from tacit.convex, got "
-            f"{type(penalty).__name__}."
-        )
-    if isinstance(penalty, Simplex) and fit_intercept:
-        raise ValueError(
-            "penalty=Simplex() leaves no room for an intercept; set "
-            "fit_intercept=False."
-        )
-    return penalty

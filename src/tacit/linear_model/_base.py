@@ -31,8 +31,9 @@ from tacit._execution import progress
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least, true_or_false
-from tacit.convex import Loss
-from tacit.convex._protocols import Regularizer
+from tacit.convex import Free, Loss, Simplex
+from tacit.convex._protocols import Certified, Regularizer
+from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.data.features import FeatureBounds
@@ -60,6 +61,7 @@ __all__ = [
     "Setting",
     "bounds_in_words",
     "checked_features",
+    "checked_penalty",
     "private_erm",
 ]
 
@@ -437,6 +439,24 @@ def checked_features(X: Any) -> Any:
             checked_values(X[start : start + CHECKED_ROWS])
         return X
     return checked_values(X, accept_sparse=True)
+
+
+def checked_penalty(penalty: Any, fit_intercept: bool) -> Certified | Free:
+    """Return the penalty of the problem; no penalty for None."""
+    if penalty is None:
+        return Free()
+    if not is_certified(penalty):
+        names = ", ".join(certified_names())
+        raise ValueError(
+            f"penalty must be None or one of {names} from tacit.convex, got "
+            f"{type(penalty).__name__}."
+        )
+    if isinstance(penalty, Simplex) and fit_intercept:
+        raise ValueError(
+            "penalty=Simplex() leaves no room for an intercept; set "
+            "fit_intercept=False."
+        )
+    return penalty
 
 
 def bounds_in_words(bounds: RowBounds) -> str:

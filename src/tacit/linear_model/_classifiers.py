@@ -15,13 +15,13 @@ from tacit._random import RandomSource
 from tacit._validate import one_of
 from tacit.convex import HuberizedHinge, L1Ball, Logistic, Loss, OneVsRest, Softmax
 from tacit.convex._protocols import Certified, Regularizer
-from tacit.convex.proximal import checked_penalty
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
 from tacit.linear_model._base import (
     PrivateLinearModel,
     Setting,
     bounds_in_words,
+    checked_penalty,
 )
 from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors

@@ -14,9 +14,8 @@ from tacit._estimators import numeric, public_range
 from tacit._validate import one_of
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
-from tacit.convex.proximal import checked_penalty
 from tacit.data import RowBounds
-from tacit.linear_model._base import Setting, bounds_in_words
+from tacit.linear_model._base import Setting, bounds_in_words, checked_penalty
 from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin"]

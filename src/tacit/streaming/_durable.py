@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tacit import _json
-from tacit._execution import exclusive_step
+from tacit._estimators import exclusive_step
 from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import RecordKind, public_parameters
 from tacit.privacy import Ledger

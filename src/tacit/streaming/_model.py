@@ -22,10 +22,10 @@ from tacit._estimators import (
     all_or_nothing,
     array_of,
     checked_shape,
+    exclusive_step,
     guaranteed_budget,
     listed,
 )
-from tacit._execution import exclusive_step
 from tacit._random import RandomSource, is_seeded, keyed_generator, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least, plain
