@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from tacit._estimators import checked_targets
-from tacit._stream_values import column_of, dense_values, labels_of
-from tacit._stream_values import table_of as step_of
 from tacit.cli._pool import read_private
 from tacit.data._files import csv_file
+from tacit.data.bounds import labels_of
 from tacit.data.rows import cells_of
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._rows import as_rows
 from tacit.fairness._groups import column
 from tacit.recommend.ratings.reading import read_ratings
 from tacit.stability._rows import as_table, select_rows
+from tacit.streaming._reader import column_of, dense_values
+from tacit.streaming._reader import table_of as step_of
 from tacit.tables import Column, GrowingTable, Schema, batches, read_rows
 
 N = 8

@@ -27,7 +27,7 @@ from scipy.stats import t as student
 
 from tacit._random import as_generator
 from tacit.privacy import Budget
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_learners import (
     MOST_SUM,

@@ -41,7 +41,7 @@ from tacit.streaming import (
     MomentRegression,
     ProjectedRegression,
 )
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._moments import row_moments
 from tacit.streaming.incremental._solve import NoisyQuadratic, accelerated, weights_of
 

@@ -34,7 +34,7 @@ from tacit.data.rows import ArrayRows
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.streaming import GradientSums, PerturbedIterates, QuadraticLeader
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_learners import Experts
 from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient

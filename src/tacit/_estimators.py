@@ -1,4 +1,4 @@
-"""Validation of inputs by all estimators, before a charge.
+"""What all estimators share: whole steps, and validation of inputs before a charge.
 
 An estimator checks shapes and parameters, makes a plan, checks that the ledger can
 afford it, then checks the values. A failure leaves the estimator and the ledger as they
@@ -35,7 +35,7 @@ __all__ = [
     "checked_shape",
     "checked_targets",
     "checked_values",
-    "columns_with_bounds",
+    "exclusive_step",
     "guaranteed_budget",
     "guaranteed_neighbors",
     "is_untyped",
@@ -52,6 +52,8 @@ _NUMBERS = (Real, Decimal, np.bool_, type(None))
 _NO_ROWS = (str, bytes, Mapping, Set)
 # Maximum of expected rows: more do not fit in memory
 MOST_EXPECTED = 2**31
+# Objects with a step under way. A lock in an object would be shared by its copies
+_under_way: dict[int, object] = {}
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,26 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def exclusive_step(owner: object) -> Iterator[None]:
+    """Reject a step of an object while another step of it is under way.
+
+    Two steps from one state would be two releases, of which only one is charged.
+    """
+    mine = object()
+    try:
+        # one atomic operation
+        if _under_way.setdefault(id(owner), mine) is not mine:
+            raise ValueError(
+                f"{type(owner).__name__} is in the middle of a step; take one step "
+                "after the other, from one thread."
+            )
+        yield
+    finally:
+        if _under_way.get(id(owner)) is mine:
+            del _under_way[id(owner)]
 
 
 def is_untyped(values: Any) -> bool:
@@ -409,23 +431,6 @@ def public_range(y_range: Any) -> tuple[float, float]:
             f"got {shown(y_range)}."
         )
     return low, high
-
-
-def columns_with_bounds(estimator: Any, n_features: int) -> int | list[Any]:
-    """Return the names of the features, or their number if they have none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and len(names) == n_features:
-        return list(names)
-    bounds = estimator.feature_bounds
-    if isinstance(bounds, Mapping) and not hasattr(estimator, "n_features_in_"):
-        # a plan before any fit: the columns are those with bounds
-        if len(bounds) == n_features:
-            return list(bounds)
-        raise ValueError(
-            f"feature_bounds has {len(bounds)} entries, and the plan is for "
-            f"{n_features} features; give one for each."
-        )
-    return n_features
 
 
 def guaranteed_budget(

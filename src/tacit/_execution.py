@@ -1,4 +1,4 @@
-"""Execution: exclusive steps, parallel blocks, progress bars, suppressed output."""
+"""Execution: parallel blocks, progress bars, suppressed output."""
 
 from __future__ import annotations
 
@@ -28,35 +28,10 @@ __all__ = [
     "Shared",
     "attempt",
     "bar",
-    "exclusive_step",
     "in_order",
     "progress",
     "steps",
 ]
-
-# Objects with a step under way. A lock in an object would be shared by its copies
-_under_way: dict[int, object] = {}
-
-
-@contextmanager
-def exclusive_step(owner: object) -> Iterator[None]:
-    """Reject a step of an object while another step of it is under way.
-
-    Two steps from one state would be two releases, of which only one is charged.
-    """
-    mine = object()
-    try:
-        # one atomic operation
-        if _under_way.setdefault(id(owner), mine) is not mine:
-            raise ValueError(
-                f"{type(owner).__name__} is in the middle of a step; take one step "
-                "after the other, from one thread."
-            )
-        yield
-    finally:
-        if _under_way.get(id(owner)) is mine:
-            del _under_way[id(owner)]
-
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")

@@ -10,7 +10,7 @@ from tests.strategies import each_relation
 
 from tacit._random import as_generator
 from tacit.privacy import Budget, Neighbors
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_learners import Experts
 

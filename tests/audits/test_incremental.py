@@ -24,7 +24,7 @@ from tacit.streaming import (
     MomentRegression,
     ProjectedRegression,
 )
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._moments import row_moments
 
 SHARED_CASES = Cases(

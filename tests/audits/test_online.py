@@ -14,8 +14,7 @@ from tacit.data import RowBounds
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.streaming import GradientSums, OnlineLogisticRegression, QuadraticLeader
-from tacit.streaming._model import Progress
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import Progress, StreamTerms
 
 SHARED_CASES = Cases(audits="GradientSums OnlineLogisticRegression QuadraticLeader")
 

@@ -16,7 +16,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import OnlineToBatch, Problem
 from tacit.streaming import PerturbedIterates
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 
 SHARED_CASES = Cases(

@@ -18,7 +18,7 @@ from tacit.linear_model import (
     LogisticRegression,
     SimplexRegressor,
 )
-from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._saved import CoefficientNoise
 from tacit.solvers import (
     AMP,
     AdaSSP,

@@ -317,11 +317,11 @@ def test_rows_of_a_file_are_read_for_columns(tmp_path, seed):
 
 
 def test_files_too_large_to_copy_are_refused_before_the_charge(tmp_path, monkeypatch):
-    from tacit.linear_model import _erm  # noqa: PLC0415
+    from tacit.linear_model import _base  # noqa: PLC0415
 
     X, y = data(n=300)
     file = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=X.shape)
-    monkeypatch.setattr(_erm, "MOST_COPIED", 10)
+    monkeypatch.setattr(_base, "MOST_COPIED", 10)
     ledger = Ledger(Budget(1.0, 1e-3))
     with pytest.raises(ValueError, match="needs rows in memory"):
         Lasso(**TARGETS, solver="cd").fit(file, y, ledger=ledger)

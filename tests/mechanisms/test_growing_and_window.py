@@ -11,7 +11,7 @@ from tacit.mechanisms.continual import (
     WindowSum,
     prefix_sums,
 )
-from tacit.mechanisms.continual._growing import SUMS, _added, _joined, check_sums
+from tacit.mechanisms.continual._growing import SUMS, _added, _joined
 from tacit.mechanisms.continual._square_root import SquareRootSum
 from tacit.mechanisms.continual._trees import HonakerTree
 from tacit.mechanisms.noise import GRID
@@ -35,7 +35,6 @@ def test_the_parts_of_an_epoch_add_up_to_the_event():
 
 def test_a_kind_that_declares_no_fraction_has_the_usual_one(monkeypatch):
     monkeypatch.setitem(SUMS, "mine", SquareRootSum)
-    check_sums("mine")
     mechanism = prefix_sums("mine", None, 1.0, 1.0)
     assert isinstance(mechanism.inner(0), SquareRootSum)
     parts = mechanism.total().multiplier, mechanism.inner(0).multiplier

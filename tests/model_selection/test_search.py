@@ -20,7 +20,7 @@ from tacit._random import as_generator
 from tacit._release import charged_run
 from tacit.audit import assert_replays
 from tacit.evaluation import coefficient_intervals, noise_intervals, private_score
-from tacit.linear_model import LinearRegression, LogisticRegression, Ridge, _erm
+from tacit.linear_model import LinearRegression, LogisticRegression, Ridge, _base
 from tacit.mechanisms import NO_ANSWER
 from tacit.mechanisms.repeats import RandomRepeats
 from tacit.model_selection import PrivateSearchCV, _runs
@@ -378,7 +378,7 @@ def test_a_fit_that_does_not_charge_as_planned_is_never_released(charged, monkey
 
     honest = search(grid={"ridge": [1.0]}).fit(*rows(600))
     assert honest.best_estimator_ != NO_ANSWER
-    monkeypatch.setattr(_erm, "charged_run", charged_otherwise)
+    monkeypatch.setattr(_base, "charged_run", charged_otherwise)
     found = search(grid={"ridge": [1.0]}).fit(*rows(600))
     assert found.best_estimator_ == NO_ANSWER
 

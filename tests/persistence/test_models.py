@@ -24,7 +24,8 @@ from tacit.convex import L1
 from tacit.evaluation import noise_intervals
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model import LogisticRegression, Ridge, SelectionPath
-from tacit.linear_model._base import CoefficientNoise, PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._saved import CoefficientNoise
 from tacit.persistence import (
     ModelFileError,
     SavedModel,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._saved import CoefficientNoise
 from tacit.plots import (
     audit_roc,
     coefficients,

@@ -22,10 +22,9 @@ from tacit.privacy import (
     calibrate,
     convolution,
 )
-from tacit.privacy.curve import ORDERS, PrivacyCurve
+from tacit.privacy.curve import ORDERS, ComposedProfile, PrivacyCurve
 from tacit.privacy.events import TiltedMinimum
 from tacit.privacy.losses import GaussianLoss
-from tacit.privacy.profiles import ComposedProfile
 
 FAMILIES = {
     "gaussian": GaussianNoise,

@@ -17,9 +17,9 @@ from tacit.privacy import (
     Repeated,
     convolution,
 )
+from tacit.privacy.curve import ComposedProfile
 from tacit.privacy.deltas import gaussian_deltas
 from tacit.privacy.losses import FixedSizeLoss, GaussianLoss, PoissonLoss
-from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers.noisy_sgd import Sampling, least_noise
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE

@@ -23,10 +23,15 @@ from tacit.privacy import (
     Repeated,
 )
 from tacit.privacy.combined import FixedSizeSampled, OneOf, Parallel
-from tacit.privacy.curve import ORDERS, PrivacyCurve, renyi_delta, renyi_epsilon
+from tacit.privacy.curve import (
+    ORDERS,
+    PrivacyCurve,
+    TiltedProfile,
+    renyi_delta,
+    renyi_epsilon,
+)
 from tacit.privacy.deltas import gaussian_delta, gaussian_deltas
 from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
-from tacit.privacy.profiles import TiltedProfile
 
 REPLACE = Neighbors.REPLACE_ONE
 ADD = Neighbors.ADD_OR_REMOVE_ONE

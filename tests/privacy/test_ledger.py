@@ -28,9 +28,9 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.privacy.curve import ORDERS, renyi_log_delta
+from tacit.privacy.deltas import gaussian_delta
 from tacit.privacy.events import TiltedMinimum
 from tacit.privacy.ledger import Filter, Total
-from tacit.privacy.profiles import gaussian_delta
 
 BUDGET = Budget(1.0, 1e-6)
 

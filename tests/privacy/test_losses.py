@@ -22,7 +22,7 @@ from tacit.privacy import (
     Repeated,
 )
 from tacit.privacy.combined import FixedSizeSampled
-from tacit.privacy.curve import ORDERS
+from tacit.privacy.curve import MOST_LOSSES, ORDERS, TiltedProfile
 from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
 from tacit.privacy.losses import (
     FixedSizeLoss,
@@ -32,7 +32,6 @@ from tacit.privacy.losses import (
     ResponseLoss,
     TiltedLoss,
 )
-from tacit.privacy.profiles import MOST_LOSSES, TiltedProfile
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0])

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tacit import _json
-from tacit._estimators import all_or_nothing
-from tacit._execution import exclusive_step
+from tacit._estimators import all_or_nothing, exclusive_step
 from tacit._random import secret_key
 from tacit._resumable.files import folder_path, locked, made, placed
 from tacit._resumable.record import (

@@ -1,10 +1,16 @@
-"""Public facts about rows, enforced by clipping."""
+"""Public bounds on rows, enforced by clipping, and public labels.
+
+A label has one canonical form, whatever column it is in, so that no row changes how
+another is read.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
-from numbers import Number
+from datetime import date, timedelta
+from decimal import Decimal
+from math import nan, sqrt
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +19,29 @@ from scipy import sparse
 
 from tacit._validate import plain, plain_number, positive, shown
 
-__all__ = ["RowBounds", "TargetBounds", "canonical", "sorted_classes"]
+__all__ = [
+    "NUMBERS",
+    "RowBounds",
+    "TargetBounds",
+    "canonical",
+    "checked_classes",
+    "class_positions",
+    "label_of",
+    "labels_of",
+    "number",
+    "numbers",
+    "numeric_labels",
+    "sorted_classes",
+]
 
 EPS = float(np.finfo(np.float64).eps)  # twice the unit round-off
 TINY = float(np.finfo(np.float64).tiny)
 PIECE = 2**20  # entries looked at together
+NUMBERS = "fiub"
+# From here on integers are not distinct in a column that one missing value turns into
+# floats; dates are integers in some columns and objects in others
+NO_LABEL = 2.0**53
+DATES = (date, timedelta, np.datetime64, np.timedelta64)
 
 
 class TargetBounds:
@@ -105,6 +129,90 @@ def _position(code: dict[Any, int], label: Any) -> int:
         return code.get(label, -1)
     except Exception:  # what has no hash, or cannot be compared, is no label
         return -1
+
+
+def number(cell: Any) -> float:
+    """Return a number as a float, and NaN for anything else."""
+    # a time difference is an integer to numpy
+    if not isinstance(cell, Real | Decimal | np.bool_) or isinstance(
+        cell, np.timedelta64
+    ):
+        return nan
+    try:
+        with np.errstate(all="ignore"):
+            return float(cell)
+    except Exception:  # an arbitrary object that raises is not a number
+        return nan
+
+
+def numbers(cells: NDArray[Any]) -> NDArray[np.float64]:
+    """Return an array as floats, NaN where a cell is not a number."""
+    if cells.dtype.kind in NUMBERS:
+        with np.errstate(all="ignore"):  # what does not fit is infinite
+            return cells.astype(np.float64, copy=False)
+    if cells.dtype.kind != "O":  # strings, dates, time differences, complex numbers
+        return np.full(cells.shape, nan)
+    found = [number(cell) for cell in cells.flat]
+    return np.array(found, dtype=np.float64).reshape(cells.shape)
+
+
+def numeric_labels(cells: NDArray[Any]) -> NDArray[np.float64]:
+    """Return labels of an array of numbers as `label_of` has them, else NaN."""
+    found = numbers(cells)
+    return np.where(np.abs(found) < NO_LABEL, found, nan)
+
+
+def label_of(cell: Any) -> Any:
+    """Return the canonical form of a label: a float, a string, an object, or None.
+
+    It only depends on the cell, in whatever column the cell is. Missing values, dates,
+    and numbers of 2**53 and more are no labels.
+    """
+    if isinstance(cell, DATES):
+        return None
+    if isinstance(cell, Real | Decimal | np.bool_):
+        found = number(cell)
+        return found if abs(found) < NO_LABEL else None
+    try:
+        hash(cell)
+        return cell if bool(cell == cell) else None
+    except Exception:  # an arbitrary object that raises is not a label
+        return None
+
+
+def labels_of(cells: NDArray[Any]) -> list[Any]:
+    """Return the canonical form of each cell, None or NaN if it is not a label."""
+    if cells.dtype.kind in NUMBERS:
+        found: list[Any] = numeric_labels(cells).ravel().tolist()
+        return found
+    if cells.dtype.kind in "mM":
+        return [None] * cells.size
+    return [label_of(cell) for cell in cells.ravel().tolist()]
+
+
+def class_positions(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the index of each label among the classes, -1 for other labels."""
+    code = {label: position for position, label in enumerate(labels_of(classes))}
+    if len(code) < len(classes) or any(c is None or c != c for c in code):
+        raise ValueError(
+            "classes must be strings or numbers below 2**53 in size: dates and larger "
+            "numbers are not the same in every column."
+        )
+
+    def position(label: Any) -> int:
+        try:
+            return code.get(label, -1)
+        except Exception:  # an object that cannot be compared with others
+            return -1
+
+    return np.array([position(label) for label in labels_of(y)], dtype=np.int64)
+
+
+def checked_classes(classes: Any) -> NDArray[Any]:
+    """Return sorted labels, or reject fewer than two."""
+    found = sorted_classes(classes)
+    class_positions(found, found)  # rejects what has no canonical form
+    return found
 
 
 @dataclass(frozen=True)

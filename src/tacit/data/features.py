@@ -14,7 +14,7 @@ from scipy import sparse
 
 from tacit.data.bounds import TargetBounds, canonical
 
-__all__ = ["FeatureBounds"]
+__all__ = ["FeatureBounds", "columns_with_bounds"]
 
 Array = NDArray[np.float64]
 # Names of features, or how many there are
@@ -314,3 +314,20 @@ def _check(low: Array, high: Array, name: Callable[[int], str]) -> None:
         if not right.all():
             position = int(np.argmin(right))
             raise ValueError(f"{name(position)} {words}.")
+
+
+def columns_with_bounds(estimator: Any, n_features: int) -> int | list[Any]:
+    """Return the names of the features, or their number if they have none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) == n_features:
+        return list(names)
+    bounds = estimator.feature_bounds
+    if isinstance(bounds, Mapping) and not hasattr(estimator, "n_features_in_"):
+        # a plan before any fit: the columns are those with bounds
+        if len(bounds) == n_features:
+            return list(bounds)
+        raise ValueError(
+            f"feature_bounds has {len(bounds)} entries, and the plan is for "
+            f"{n_features} features; give one for each."
+        )
+    return n_features

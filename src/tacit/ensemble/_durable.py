@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tacit._execution import exclusive_step
+from tacit._estimators import exclusive_step
 from tacit._resumable.files import placed
 from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import (

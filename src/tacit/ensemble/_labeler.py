@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags, Tags
 
-from tacit._estimators import ExplicitSeed, all_or_nothing
-from tacit._execution import exclusive_step
+from tacit._estimators import ExplicitSeed, all_or_nothing, exclusive_step
 from tacit._random import RandomSource, is_seeded, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least

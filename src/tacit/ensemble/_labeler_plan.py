@@ -18,8 +18,8 @@ from tacit._estimators import (
     public_range,
 )
 from tacit._resumable.files import folder_path
-from tacit._stream_values import checked_classes
 from tacit._validate import PlainNumbers, at_least, one_of
+from tacit.data.bounds import checked_classes
 from tacit.ensemble._teacher_plan import (
     Agreement,
     TeacherPlan,

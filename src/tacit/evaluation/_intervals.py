@@ -25,8 +25,12 @@ from tacit.data import bounded_rows
 from tacit.data.row_margins import plain_rows
 from tacit.evaluation._curvature import CurvaturePlan, plan_curvature
 from tacit.evaluation._noise import Intervals
-from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import FittedFacts, PlannedFit, checked_features
+from tacit.linear_model._base import (
+    FittedFacts,
+    PlannedFit,
+    PrivateLinearModel,
+    checked_features,
+)
 from tacit.linear_model._two_stage import TwoStagePlan
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.solvers.ada_ssp import AdaSSPPlan

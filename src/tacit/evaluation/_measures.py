@@ -22,8 +22,7 @@ from tacit._estimators import (
     public_range,
 )
 from tacit.data.row_margins import margins, pieces, plain_rows
-from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import checked_features
+from tacit.linear_model._base import PrivateLinearModel, checked_features
 
 __all__ = [
     "ACCURACY",

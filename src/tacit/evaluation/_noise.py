@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._validate import fraction
-from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._saved import CoefficientNoise
 from tacit.privacy import PrivacyReport
 
 __all__ = ["Intervals", "noise_intervals"]

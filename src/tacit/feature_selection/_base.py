@@ -23,7 +23,6 @@ from tacit._estimators import (
     checked_shape,
     checked_targets,
     checked_values,
-    columns_with_bounds,
     guaranteed_budget,
     listed,
     numeric,
@@ -34,7 +33,7 @@ from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import PlainNumbers, at_least
 from tacit.data.bounds import canonical, sorted_classes
-from tacit.data.features import FeatureBounds
+from tacit.data.features import FeatureBounds, columns_with_bounds
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors

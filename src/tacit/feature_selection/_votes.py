@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._estimators import columns_with_bounds, numeric, public_range
+from tacit._estimators import numeric, public_range
 from tacit._random import RandomSource
 from tacit._validate import at_least, if_given, one_of
 from tacit.data import RowBounds
-from tacit.data.features import FeatureBounds
+from tacit.data.features import FeatureBounds, columns_with_bounds
 from tacit.feature_selection._base import (
     LABELED,
     RANGED,

@@ -14,10 +14,10 @@ from tacit._random import RandomSource
 from tacit._validate import nonnegative, one_of
 from tacit.convex import Logistic, Loss, OneVsRest
 from tacit.convex._protocols import Certified
-from tacit.linear_model._base import PrivateLinearModel, saved_linear
-from tacit.linear_model._classifier import PrivateClassifierMixin
-from tacit.linear_model._erm import Setting
+from tacit.linear_model._base import PrivateLinearModel, Setting
+from tacit.linear_model._classifiers import PrivateClassifierMixin
 from tacit.linear_model._regressor import PrivateRegressorMixin
+from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
 
 __all__ = ["GeneralizedLinearModel"]

@@ -8,8 +8,9 @@ from tacit._random import RandomSource
 from tacit._validate import nonnegative, positive
 from tacit.convex import Huber
 from tacit.convex._protocols import Certified
-from tacit.linear_model._base import PrivateLinearModel, saved_linear
+from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._regressor import PrivateRegressorMixin
+from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
 
 __all__ = ["HuberRegressor"]

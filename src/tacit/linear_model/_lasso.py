@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tacit._estimators import numeric, public_range
 from tacit._random import RandomSource
 from tacit.convex import Squared
-from tacit.linear_model._base import saved_linear
-from tacit.linear_model._erm import Setting
+from tacit.linear_model._base import Setting
 from tacit.linear_model._regressor import PrivateRegressorMixin
+from tacit.linear_model._saved import saved_linear
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.privacy import Neighbors
 

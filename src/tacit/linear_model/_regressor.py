@@ -15,7 +15,7 @@ from tacit._validate import one_of
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
 from tacit.data import RowBounds
-from tacit.linear_model._erm import Setting, bounds_in_words, checked_penalty
+from tacit.linear_model._base import Setting, bounds_in_words, checked_penalty
 from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin"]

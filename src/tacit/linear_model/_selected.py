@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._discovery import classes_by
-from tacit._estimators import guaranteed_budget
 from tacit._random import RandomSource
 from tacit._validate import at_least, fraction, one_of
 from tacit.convex import Free, Squared
@@ -18,15 +17,14 @@ from tacit.data.features import FeatureBounds
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
-from tacit.linear_model._base import PrivateLinearModel, saved_linear
-from tacit.linear_model._erm import (
+from tacit.linear_model._base import (
     MOST_COPIED,
     FittedFacts,
-    PlannedFit,
+    PrivateLinearModel,
     Setting,
-    planned_fit,
 )
 from tacit.linear_model._lasso import SparseRegressor
+from tacit.linear_model._saved import saved_linear
 from tacit.linear_model._two_stage import TwoStage, Units, second_stage_names
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
@@ -223,18 +221,10 @@ class SparseLinearRegression(SparseRegressor):
         selection, _ = entry.event.events
         return selection.curve(guarantee.neighbors).epsilon(guarantee.delta)
 
-    def _planned(self, setting: Setting, n_rows: int, n_features: int) -> PlannedFit:
+    def _given_solver(self, setting: Setting, n_features: int) -> tuple[Any, str]:
         assert setting.features is not None  # every sparse model has ranges
         # the stages bring their own noise
-        return planned_fit(
-            setting,
-            n_rows,
-            n_features,
-            solver=self._stages(setting.features, n_features),
-            noise="grid",
-            budget=guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows),
-            expected_rows=self.expected_rows,
-        )
+        return self._stages(setting.features, n_features), "grid"
 
     def _stages(self, features: FeatureBounds, n_features: int) -> TwoStage:
         """Return both stages as one solver."""

@@ -14,8 +14,8 @@ from tacit._random import RandomSource
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
-from tacit.linear_model._base import PrivateLinearModel, saved_linear
-from tacit.linear_model._erm import Setting, bounds_in_words
+from tacit.linear_model._base import PrivateLinearModel, Setting, bounds_in_words
+from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
 
 __all__ = ["SimplexRegressor"]

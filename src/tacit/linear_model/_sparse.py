@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import columns_with_bounds, guaranteed_budget, planning_rows
+from tacit._estimators import guaranteed_budget, planning_rows
 from tacit._validate import nonnegative, positive, true_or_false
 from tacit.convex import L1Ball, Loss
 from tacit.convex._protocols import Regularizer
 from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds
-from tacit.data.features import FeatureBounds
-from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import FittedFacts, Setting
+from tacit.data.features import FeatureBounds, columns_with_bounds
+from tacit.linear_model._base import FittedFacts, PrivateLinearModel, Setting
 from tacit.privacy import PrivacyReport
 from tacit.solvers import Problem
 from tacit.solvers._auto import named_fact, solvers_by_name

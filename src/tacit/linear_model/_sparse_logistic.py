@@ -11,9 +11,9 @@ from sklearn.utils import Tags
 
 from tacit._random import RandomSource
 from tacit.convex import Logistic
-from tacit.linear_model._base import saved_linear
-from tacit.linear_model._classifier import LABELS_FROM_ROWS, PrivateClassifierMixin
-from tacit.linear_model._erm import Setting
+from tacit.linear_model._base import Setting
+from tacit.linear_model._classifiers import LABELS_FROM_ROWS, PrivateClassifierMixin
+from tacit.linear_model._saved import saved_linear
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.privacy import Neighbors
 

@@ -16,11 +16,10 @@ from tacit.convex import Free, L2Ball
 from tacit.data import RowBounds, Rows, bounded_rows
 from tacit.data.features import FeatureBounds
 from tacit.data.rows import arrays_of
-from tacit.linear_model._erm import chosen_solver
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers import Problem, Result
-from tacit.solvers._auto import named_fact, solvers_by_name
+from tacit.solvers._auto import chosen_solver, named_fact, solvers_by_name
 from tacit.solvers._base import INTERCEPT_FRACTION, Plan, result_of
 
 __all__ = ["TwoStage", "TwoStagePlan", "Units", "second_stage_names"]

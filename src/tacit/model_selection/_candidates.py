@@ -20,8 +20,7 @@ from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
-from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import checked_features
+from tacit.linear_model._base import PrivateLinearModel, checked_features
 from tacit.preprocessing import PublicOneHot, PublicScaler
 from tacit.preprocessing._transformer import PrivateTransformer
 from tacit.privacy import (

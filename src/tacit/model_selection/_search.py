@@ -36,7 +36,7 @@ from tacit.evaluation import hold_out
 from tacit.evaluation._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.evaluation._score import assumptions_of
 from tacit.evaluation._split import test_size_of
-from tacit.linear_model._classifier import LABELS_FROM_ROWS
+from tacit.linear_model._classifiers import LABELS_FROM_ROWS
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.subsets import random_blocks
 from tacit.model_selection._candidates import (

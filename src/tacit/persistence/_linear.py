@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from tacit.convex import OneVsRest
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds
-from tacit.linear_model._base import NOISE_ARRAYS, PATH_ARRAYS, CoefficientNoise
+from tacit.linear_model._saved import NOISE_ARRAYS, PATH_ARRAYS, CoefficientNoise
 from tacit.linear_model._sparse import SelectionPath
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.persistence._arrays import Arrays

@@ -170,7 +170,7 @@ def restore_experts(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
 def _restore_steps(estimator: Any, steps: Any) -> None:
     """Restore the number of steps, which is within the horizon."""
     # other models need nothing of streams
-    from tacit.streaming._terms import StreamTerms  # noqa: PLC0415
+    from tacit.streaming._model import StreamTerms  # noqa: PLC0415
 
     terms = StreamTerms(
         estimator.horizon, estimator.rows_per_step, estimator.rows_per_person

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from tacit.privacy.attacker import TradeOff
     from tacit.privacy.budget import Budget, Neighbors
     from tacit.privacy.combined import PoissonSampled
-    from tacit.privacy.curve import calibrate
     from tacit.privacy.events import (
         ApproxDP,
         BoundedRange,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
         LaplaceNoise,
         PureDP,
         Repeated,
+        calibrate,
     )
     from tacit.privacy.ledger import Ledger, Shares
     from tacit.privacy.report import PrivacyReport

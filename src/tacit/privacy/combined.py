@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import expm1, inf, isfinite, log
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,17 @@ from scipy.special import logsumexp
 from tacit._validate import at_least, fraction, plain
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
-from tacit.privacy.curve import ORDERS, PrivacyCurve, pure_renyi
-from tacit.privacy.events import Event, GaussianNoise, SeveralEvents, single_loss
-from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
-from tacit.privacy.profiles import (
+from tacit.privacy.curve import (
+    ORDERS,
+    SAFETY,
     GaussianProfile,
-    MixedProfile,
-    SelectedProfile,
-    WorstProfile,
+    PrivacyCurve,
+    Profile,
+    pure_renyi,
     smallest_epsilon,
 )
+from tacit.privacy.events import Event, GaussianNoise, SeveralEvents, single_loss
+from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 
 __all__ = [
     "FixedSizeSampled",
@@ -160,6 +161,56 @@ class FixedSizeSampled:
             fixed_size_renyi(ORDERS, multiplier, self.size, self.n_rows),
             exact=single_loss(FixedSizeLoss(1 / multiplier, rate)),
         )
+
+
+class Spends(Protocol):
+    """Whatever knows its delta at an epsilon, such as a whole curve."""
+
+    def delta(self, epsilon: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class WorstProfile(Profile):
+    """The largest delta of several, one of which holds for each pair of neighbors."""
+
+    parts: tuple[Spends, ...]
+
+    def delta(self, epsilon: float) -> float:
+        return max(part.delta(epsilon) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class MixedProfile(Profile):
+    """The mean delta of several, one of which is drawn with these probabilities."""
+
+    parts: tuple[Spends, ...]
+    weights: tuple[float, ...]
+
+    def delta(self, epsilon: float) -> float:
+        pairs = zip(self.weights, self.parts, strict=True)
+        return SAFETY * sum(weight * part.delta(epsilon) for weight, part in pairs)
+
+
+@dataclass(frozen=True)
+class SelectedProfile(Profile):
+    """The best of a random number of runs, ``mean`` of them on average.
+
+    Notes
+    -----
+    **Bound.** ``mean * delta(epsilon - shift)`` of one run, where ``exp(shift)`` bounds
+    how far neighbors move the odds that the best run is one of a given rank; in the
+    manner of Koskela, Redberg and Wang (2024), see the page on private search.
+    """
+
+    one: Spends
+    mean: float
+    shift: float
+
+    def delta(self, epsilon: float) -> float:
+        if epsilon < self.shift:
+            return 1.0
+        # [repeat:profile]
+        return min(1.0, SAFETY * self.mean * self.one.delta(epsilon - self.shift))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ import numpy as np
 from tacit._validate import plain
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy.budget import Budget, exactly
-from tacit.privacy.curve import ORDERS, PrivacyCurve, renyi_log_delta
+from tacit.privacy.curve import ORDERS, GaussianProfile, PrivacyCurve, renyi_log_delta
 from tacit.privacy.events import Event
-from tacit.privacy.profiles import GaussianProfile
 from tacit.privacy.report import Entry, PrivacyReport
 
 if TYPE_CHECKING:

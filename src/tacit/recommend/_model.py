@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import ExplicitSeed, all_or_nothing
-from tacit._execution import exclusive_step, progress
+from tacit._estimators import ExplicitSeed, all_or_nothing, exclusive_step
+from tacit._execution import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least

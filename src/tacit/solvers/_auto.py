@@ -19,6 +19,7 @@ from tacit.solvers._gradients.descent import noise_fraction, noise_level
 __all__ = [
     "auto_norm",
     "auto_solver",
+    "chosen_solver",
     "named_fact",
     "named_solver",
     "solver_names",
@@ -71,6 +72,24 @@ def named_fact(solver: Any, fact: str) -> Any:
     if isinstance(solver, str):
         solver = _of_name(solver) if solver != "auto" else None
     return solver_fact(solver, fact)
+
+
+def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
+    """Return the solver of this name, or the object itself."""
+    if isinstance(solver, str):
+        return named_solver(solver, problem, budget, noise)
+    usable = hasattr(solver, "plan") and hasattr(solver, "run")
+    if isinstance(solver, type) or not usable:
+        names = ", ".join(repr(name) for name in solver_names())
+        raise ValueError(
+            f"solver must be one of {names}, or an object with plan and run, got "
+            f"{type(solver).__name__}."
+        )
+    if noise != "grid":
+        raise ValueError(
+            f"noise={noise!r} is for solvers given by name; set it on the solver."
+        )
+    return solver
 
 
 def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:

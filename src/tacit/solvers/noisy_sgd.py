@@ -32,8 +32,8 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.privacy.combined import FixedSizeSampled
+from tacit.privacy.curve import ComposedProfile
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
-from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers._base import Problem, Result, Solver, SolverPlan
 from tacit.solvers._gradients.descent import (
     ClippedGradient,

@@ -14,14 +14,12 @@ if TYPE_CHECKING:
         IncrementalLinearRegression,
         SparseRows,
     )
-    from tacit.streaming.online._estimators import (
-        OnlineLinearRegression,
-        OnlineLogisticRegression,
-    )
     from tacit.streaming.online._gradient_sums import GradientSums
     from tacit.streaming.online._hedge_aggregator import HedgeAggregator
+    from tacit.streaming.online._logistic import OnlineLogisticRegression
     from tacit.streaming.online._perturbed import PerturbedIterates
     from tacit.streaming.online._quadratic_leader import QuadraticLeader
+    from tacit.streaming.online._regression import OnlineLinearRegression
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

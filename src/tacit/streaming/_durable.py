@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any
 
 from tacit import _json
-from tacit._execution import exclusive_step
+from tacit._estimators import exclusive_step
 from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import RecordKind, public_parameters
 from tacit.privacy import Ledger
 from tacit.privacy.report import Entry
-from tacit.streaming._model import Progress, StreamModel
-from tacit.streaming._terms import PlannedStream
+from tacit.streaming._model import PlannedStream, Progress, StreamModel
 
 __all__ = ["DurableStream"]
 

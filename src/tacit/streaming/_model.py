@@ -1,4 +1,4 @@
-"""Base class of estimators that learn step by step under a single charge."""
+"""Estimators that learn step by step under a single charge: terms, plan and steps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Self
+from math import exp
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -20,27 +22,171 @@ from tacit._estimators import (
     all_or_nothing,
     array_of,
     checked_shape,
+    exclusive_step,
     guaranteed_budget,
     listed,
 )
-from tacit._execution import exclusive_step
 from tacit._random import RandomSource, is_seeded, keyed_generator, secret_key
 from tacit._release import Release, charged_run
-from tacit._stream_values import column_of, table_of
-from tacit._validate import at_least
+from tacit._validate import at_least, plain
 from tacit.data.bounds import canonical
-from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.privacy.report import Entry
-from tacit.streaming._terms import PlannedStream, StreamTerms
+from tacit.streaming._reader import RowReader, column_of, table_of
 
-__all__ = ["Progress", "StreamModel"]
+__all__ = [
+    "PlannedStream",
+    "Progress",
+    "StreamLearner",
+    "StreamModel",
+    "StreamTerms",
+]
 
+Array = NDArray[np.float64]
+
+# More steps or rows than any stream of models has; bounds on round-off hold up to here
+MOST_STEPS = 2**26
+MOST_STREAM_ROWS = 2**40
+# Total variation distance of a sampled normal from its distribution, and the part of
+# delta that this error may add without being stated
+SAMPLING_ERROR, NEGLIGIBLE = 2.0**-120, 1e-3
 # The default delta of shorter streams is that of this many rows
 MIN_ROWS = 1000
 # Attributes that continue a stream; copies have none of them
 _NOT_COPIED = ("_private_stream", "_holder")
 
-Step = tuple[NDArray[np.float64], NDArray[Any]]
+Step = tuple[Array, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class StreamTerms:
+    """Length of a stream and the number of its rows.
+
+    Parameters
+    ----------
+    horizon
+        Number of steps that are charged. A step takes any number of rows and releases
+        a model.
+    rows_per_step
+        Typical number of rows in a step: a public guess that only affects accuracy.
+    rows_per_person
+        Maximum number of rows of one person in the whole stream. All of them are
+        protected together: the noise grows in proportion.
+    """
+
+    horizon: int
+    rows_per_step: int = 1
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(
+            1,
+            horizon=self.horizon,
+            rows_per_step=self.rows_per_step,
+            rows_per_person=self.rows_per_person,
+        )
+        if self.horizon > MOST_STEPS:
+            raise ValueError(f"horizon must be at most 2**26, got {self.horizon!r}.")
+        if self.n_rows > MOST_STREAM_ROWS:
+            raise ValueError(
+                f"rows_per_step must be at most 2**40 / horizon, got "
+                f"{self.rows_per_step!r}."
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """Expected number of rows in the whole stream."""
+        return self.horizon * self.rows_per_step
+
+
+class StreamLearner(Protocol):
+    """Planned algorithm for one stream: frozen plain data, sees rows and no budget.
+
+    A state is a tree that `tacit._state` can serialize. The part that `weights` reads
+    has been released; the rest is private.
+    """
+
+    @property
+    def event(self) -> Event:
+        """Event that is charged for the whole stream."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the guarantee, in words."""
+        ...
+
+    def init(self) -> Any:
+        """Return the state before the first step."""
+        ...
+
+    def step(self, state: Any, X: Array, y: NDArray[Any], rng: Generator) -> Any:
+        """Return the state after the rows of one step, which are within bounds."""
+        ...
+
+    def weights(self, state: Any) -> Array:
+        """Return the model released last, shape (p, k); draws nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlannedStream:
+    """Plan of a stream, made before any row is read.
+
+    Parameters
+    ----------
+    budget
+        Guarantee of the whole stream.
+    terms
+        Its length.
+    learner
+        Algorithm, with its noise levels.
+    reader
+        Validation and clipping of the rows of a step.
+    assumptions
+        Assumptions of the estimator, in words.
+    """
+
+    budget: Budget
+    terms: StreamTerms
+    learner: StreamLearner
+    reader: RowReader
+    assumptions: tuple[str, ...]
+
+    @property
+    def event(self) -> Event:
+        """Event that the ledger is charged, once, at the first step."""
+        return self.learner.event
+
+    @property
+    def all_assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the estimator, the learner, the sampler and the stream."""
+        terms = self.terms
+        person = (
+            "each row belongs to a different person"
+            if terms.rows_per_person == 1
+            else f"a person has at most {terms.rows_per_person} rows in the stream"
+        )
+        return (
+            *self.assumptions,
+            *self.learner.assumptions,
+            *self._sampling_assumptions(),
+            f"one charge covers {terms.horizon} steps; the times of steps are public",
+            person,
+        )
+
+    def _sampling_assumptions(self) -> tuple[str, ...]:
+        """Return what sampling the noise adds to delta, unless it is negligible."""
+        delta, epsilon = self.budget.delta, min(self.budget.epsilon, 600.0)
+        # moments have the square of the number of weights, and trees two nodes a step
+        n_weights = self.learner.weights(self.learner.init()).size
+        n_draws = 2 * self.terms.horizon * (n_weights + 1) ** 2
+        # [streams:drawn]
+        added = min(1.0, (1 + exp(epsilon)) * n_draws * SAMPLING_ERROR)
+        if added <= NEGLIGIBLE * delta or delta == 0:
+            return ()
+        return (f"sampling error of the noise adds {added:.1g} to delta",)
 
 
 @dataclass(frozen=True)
@@ -55,7 +201,7 @@ class Progress:
     _private_state: Any = field(repr=False)
     process: int = field(default_factory=os.getpid, repr=False)
 
-    def advanced(self, X: NDArray[np.float64], y: NDArray[Any]) -> Progress:
+    def advanced(self, X: Array, y: NDArray[Any]) -> Progress:
         """Return the state after the clipped rows of one more step."""
         digest = sha256(self._private_digest)
         # [streams:key] shapes too, as other rows could have the same bytes
@@ -104,7 +250,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
     def _planned(self, n_features: int) -> PlannedStream:
         raise NotImplementedError
 
-    def _publish(self, planned: PlannedStream, weights: NDArray[np.float64]) -> None:
+    def _publish(self, planned: PlannedStream, weights: Array) -> None:
         raise NotImplementedError
 
     def partial_fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tacit._execution import exclusive_step
-from tacit._stream_values import number
+from tacit._estimators import exclusive_step
 from tacit._validate import at_least, one_of
+from tacit.data.bounds import number
 from tacit.privacy import Ledger, Neighbors
 
 try:

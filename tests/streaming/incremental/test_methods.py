@@ -22,7 +22,7 @@ from tacit.streaming import (
     ProjectedRegression,
     SparseRows,
 )
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._moments import Projection, row_moments
 from tacit.streaming.incremental._projected import published_components
 from tacit.streaming.incremental._sets import WithConstant

@@ -16,7 +16,7 @@ from tacit.streaming import (
     PerturbedIterates,
     QuadraticLeader,
 )
-from tacit.streaming.online._estimators import methods
+from tacit.streaming.online._logistic import methods
 
 ESTIMATORS = [
     OnlineLogisticRegression(horizon=40),

@@ -26,7 +26,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.streaming import GradientSums
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 
 # so little noise that it is seen nowhere
 HUGE = Budget(1e15, 0.1)

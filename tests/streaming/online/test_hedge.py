@@ -21,7 +21,7 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_learners import UNITS, Experts, integer_costs
 

@@ -29,7 +29,7 @@ from tacit.data import RowBounds
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers import Problem
 from tacit.streaming import PerturbedIterates
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming.online._perturbed import POWERS, published_beta
 

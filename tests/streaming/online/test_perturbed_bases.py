@@ -29,7 +29,7 @@ from tacit.data import RowBounds
 from tacit.privacy import Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._gradients.row_pass import RowPass
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._iterates import (
     ImplicitGradient,
     IterateFacts,

@@ -14,7 +14,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.streaming import PerturbedIterates
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._iterates import ImplicitGradient, Leader, ProjectedGradient
 
 BUDGET = Budget(1.0, 1e-6)

@@ -24,7 +24,7 @@ from tacit.mechanisms.continual._base import to_matrix
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.streaming import QuadraticLeader
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._quadratic_leader import joint_moments, steepest_at_zero
 
 # so little noise that it is seen nowhere

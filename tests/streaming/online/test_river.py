@@ -13,7 +13,7 @@ from river.base import Classifier, Regressor
 
 import tacit.streaming.river
 from tacit import Budget, Ledger
-from tacit._execution import exclusive_step
+from tacit._estimators import exclusive_step
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression

@@ -16,7 +16,7 @@ from tacit.streaming import (
     OnlineLinearRegression,
     OnlineLogisticRegression,
 )
-from tacit.streaming.online._estimators import methods
+from tacit.streaming.online._logistic import methods
 
 STEPS = 5
 TERMS = {"horizon": 6, "rows_per_step": 40, "random_state": 3}

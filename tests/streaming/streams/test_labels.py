@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit._stream_values import class_positions, column_of, label_of, labels_of
+from tacit.data.bounds import class_positions, label_of, labels_of
 from tacit.linear_model import LogisticRegression
 from tacit.streaming import HedgeAggregator, IncrementalERM, OnlineLogisticRegression
+from tacit.streaming._reader import column_of
 
 LONG = 2**53 + 1  # not a float
 DAYS = np.array(["1970-01-01", "2020-01-01"], dtype="M8[ns]")

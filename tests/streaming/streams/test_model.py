@@ -20,8 +20,7 @@ from tacit.streaming import (
     OnlineLinearRegression,
     OnlineLogisticRegression,
 )
-from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamModel, StreamTerms
 
 STEPS, ROWS, WIDTH = 4, 5, 3
 

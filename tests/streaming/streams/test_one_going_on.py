@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import clone
 from tests.streaming.streams.tiny import Tiny
 
-from tacit import _execution
-from tacit._execution import exclusive_step
+from tacit import _estimators
+from tacit._estimators import exclusive_step
 from tacit._random import as_generator
 from tacit.privacy import Budget, Ledger
 from tacit.streaming import DurableStream, OnlineLogisticRegression, _model
@@ -141,7 +141,7 @@ def test_without_the_guard_threads_would_release_a_step_twice(monkeypatch):
         setdefault = staticmethod(lambda _, mine: mine)
         get = staticmethod(lambda _: None)
 
-    monkeypatch.setattr(_execution, "_under_way", Open)
+    monkeypatch.setattr(_estimators, "_under_way", Open)
     both = threading.Barrier(2, timeout=20)
 
     class Slow(Recording):
@@ -169,7 +169,7 @@ def test_a_refused_step_does_not_undo_the_one_under_way():
             model.fit(X, y)
         assert vars(model) == before
     model.partial_fit(X, y)
-    assert not _execution._under_way
+    assert not _estimators._under_way
 
 
 def test_a_step_asked_for_within_a_step_is_refused():

@@ -7,8 +7,7 @@ import numpy as np
 from tacit._state import kept
 from tacit.privacy import GaussianNoise, calibrate
 from tacit.streaming._linear import StreamRegressor
-from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import PlannedStream
+from tacit.streaming._model import PlannedStream, StreamModel
 
 
 @kept

@@ -28,7 +28,7 @@ from tacit.mechanisms.continual._blt import LONGEST
 from tacit.mechanisms.noise import GRID, GRID_BITS, check_noise
 from tacit.privacy import Event, GaussianNoise
 
-__all__ = ["SUMS", "GrowingState", "GrowingSum", "check_sums", "prefix_sums"]
+__all__ = ["SUMS", "GrowingState", "GrowingSum", "prefix_sums"]
 
 # Fraction for the totals that minimizes the worst ratio to a known horizon; a class
 # with larger errors, for which totals matter less, declares its own
@@ -245,11 +245,6 @@ def _added(total: Any, rows: Any) -> Any:
 def _joined(total: Any) -> Array:
     """Return a total in two parts as floats."""
     return np.asarray(total[0] * float(GRID) + total[1])
-
-
-def check_sums(sums: str) -> None:
-    """Check that ``sums`` is the name of prefix sums."""
-    one_of(tuple(SUMS), sums=sums)
 
 
 def prefix_sums(

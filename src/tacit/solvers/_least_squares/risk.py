@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tacit._validate import nonnegative, plain, positive
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event
+from tacit.privacy.curve import TiltedProfile
 from tacit.privacy.events import TiltedMinimum
-from tacit.privacy.profiles import TiltedProfile
 from tacit.solvers._base import Problem
 
 __all__ = [

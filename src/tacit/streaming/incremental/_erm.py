@@ -19,8 +19,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._base import solver_fact
-from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import PlannedStream, StreamTerms
+from tacit.streaming._model import PlannedStream, StreamModel, StreamTerms
 from tacit.streaming.incremental._refit_learner import (
     RefitLearner,
     RefitReader,

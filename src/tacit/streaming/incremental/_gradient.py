@@ -15,12 +15,12 @@ from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.convex import Free
 from tacit.convex._protocols import ConvexSet, is_set
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.continual import TreeSum
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._moment_regression import (
     checked_domain,
     step_assumptions,
@@ -242,8 +242,7 @@ class GradientRegression:
         roundoff = step_roundoff(1.0, most_step_rows(terms.rows_per_step))
         # [incremental:apart] each of the two sums, including round-off
         second, first = (
-            prefix_sums(
-                "tree",
+            TreeSum(
                 terms.horizon,
                 multiplier,
                 terms.rows_per_person * (most + 2 * roundoff),

@@ -15,11 +15,11 @@ from tacit._validate import PlainNumbers, one_of, plain, positive
 from tacit.convex import Free, L2Ball
 from tacit.convex._protocols import ConvexSet, Regularizer, is_set
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual._growing import check_sums
+from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._moments import (
     FULL_WEIGHT,
     Moments,
@@ -252,7 +252,7 @@ class MomentRegression:
     def __post_init__(self) -> None:
         plain(self)
         check_noise(self.noise)
-        check_sums(self.sums)
+        one_of(tuple(SUMS), sums=self.sums)
         one_of(SOLVERS, solver=self.solver)
         if self.weight != "auto":
             positive(weight=self.weight)

@@ -15,13 +15,13 @@ from tacit.convex import Squared
 from tacit.convex.objective import DENSE_ROWS, UNIT, chunks
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
+from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 
 __all__ = [
     "FULL_WEIGHT",
@@ -207,8 +207,7 @@ class MomentSums:
         # both sums included
         roundoff = step_roundoff(row, most_step_rows(terms.rows_per_step))
         moved = joint_sensitivity(weight, squares, neighbors) + 2 * roundoff
-        mechanism = prefix_sums(
-            kind,
+        mechanism = SUMS[kind](
             terms.horizon,
             multiplier,
             terms.rows_per_person * moved,

@@ -10,7 +10,7 @@ from tacit.convex import Free
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import Problem
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.incremental._moment_regression import (
     MomentLearner,
     MomentRegression,

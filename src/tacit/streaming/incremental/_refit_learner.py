@@ -14,11 +14,12 @@ from sklearn.base import clone, is_classifier
 from tacit._estimators import public_range
 from tacit._execution import attempt
 from tacit._state import kept
-from tacit._stream_values import class_positions, dense_values, float_targets
 from tacit.convex._protocols import is_set
+from tacit.data.bounds import class_positions
 from tacit.data.features import FeatureBounds
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Event, Ledger, Neighbors
+from tacit.streaming._reader import dense_values, float_targets
 from tacit.streaming.incremental._refit_plan import Refit
 
 __all__ = [

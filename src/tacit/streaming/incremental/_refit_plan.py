@@ -24,7 +24,7 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.solvers import Problem
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 
 __all__ = [
     "Refit",

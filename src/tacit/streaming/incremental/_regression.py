@@ -17,9 +17,9 @@ from tacit._validate import at_least, one_of, plain
 from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex._protocols import Regularizer, is_set
 from tacit.privacy import Neighbors
-from tacit.streaming._linear import LinearReader, StreamRegressor
-from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import PlannedStream, StreamMethod, is_method
+from tacit.streaming._linear import StreamMethod, StreamRegressor, is_method
+from tacit.streaming._model import PlannedStream, StreamModel
+from tacit.streaming._reader import LinearReader
 from tacit.streaming.incremental._moment_regression import MomentRegression
 from tacit.streaming.incremental._sets import WithConstant, stretched
 
@@ -213,7 +213,7 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
         terms = self._terms()
         budget = self._budget(terms)
         reader = self._reader()
-        problem = reader.problem(Squared(), terms, n_features)
+        problem = reader.problem(Squared(), terms.n_rows, n_features)
         domain = self._domain(n_features, reader.constant)
         problem = replace(problem, regularizer=domain)
         learner = self._method(n_features).plan(problem, budget, terms)

@@ -11,13 +11,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import PlainNumbers, fraction, plain, positive
+from tacit._validate import PlainNumbers, fraction, one_of, plain, positive
 from tacit.convex import L2Ball
 from tacit.convex.losses import has_residuals
 from tacit.convex.objective import DENSE_ROWS
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual import prefix_sums
-from tacit.mechanisms.continual._growing import check_sums
+from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
@@ -28,7 +27,7 @@ from tacit.solvers._gradients.descent import (
     gradient_sensitivity,
     largest_margin,
 )
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 
 __all__ = [
     "LEAF_ADDITIONS",
@@ -195,7 +194,7 @@ class GradientSums:
 
     def __post_init__(self) -> None:
         plain(self)
-        check_sums(self.sums)
+        one_of(tuple(SUMS), sums=self.sums)
         check_noise(self.noise)
         check_recent(self.recent)
         if self.learning_rate != "auto":
@@ -219,8 +218,7 @@ class GradientSums:
         sensitivity = gradient_sensitivity(
             problem, clip, budget.neighbors, MOST_ROWS, LEAF_ADDITIONS
         )
-        mechanism = prefix_sums(
-            self.sums,
+        mechanism = SUMS[self.sums](
             terms.horizon,
             calibrate(GaussianNoise, budget),
             # [ftrl:person] all rows of one person, wherever they are

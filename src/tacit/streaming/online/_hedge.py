@@ -10,7 +10,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._hedge_learners import (
     UNITS,
     Experts,

@@ -21,17 +21,11 @@ from tacit._estimators import (
     numeric,
 )
 from tacit._random import RandomSource
-from tacit._stream_values import (
-    NUMBERS,
-    dense_values,
-    float_targets,
-    labels_of,
-    numeric_labels,
-)
 from tacit._validate import one_of
+from tacit.data.bounds import NUMBERS, labels_of, numeric_labels
 from tacit.privacy import Ledger, Neighbors
-from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import PlannedStream
+from tacit.streaming._model import PlannedStream, StreamModel
+from tacit.streaming._reader import dense_values, float_targets
 from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_learners import Experts, SampledHedge
 

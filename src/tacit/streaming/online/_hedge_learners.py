@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._state import kept
 from tacit._validate import PlainNumbers, at_least, plain
 from tacit.mechanisms import Exponential
-from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.continual import BLTSum
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Event, GaussianNoise, Repeated
 
@@ -222,15 +222,9 @@ class WeightedHedge(PlainNumbers):
     noise: str = "grid"
 
     @cached_property
-    def mechanism(self) -> Any:
+    def mechanism(self) -> BLTSum:
         """Mechanism of the noisy sums of costs."""
-        return prefix_sums(
-            "blt",
-            self.horizon,
-            self.multiplier,
-            self.sensitivity,
-            self.noise,
-        )
+        return BLTSum(self.horizon, self.multiplier, self.sensitivity, self.noise)
 
     @property
     def event(self) -> Event:

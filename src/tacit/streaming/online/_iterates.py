@@ -27,7 +27,7 @@ from tacit.solvers._minimizers.minimum import (
     gradient_tolerance,
     largest_weights,
 )
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 
 __all__ = [
     "LEARNERS",

@@ -21,7 +21,7 @@ from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._published import check_saveable
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._iterates import (
     LEARNERS,
     ImplicitGradient,

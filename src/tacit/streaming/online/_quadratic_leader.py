@@ -12,13 +12,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import PlainNumbers, nonnegative, plain, positive
+from tacit._validate import PlainNumbers, nonnegative, one_of, plain, positive
 from tacit.convex import Free, L2Ball, Softmax
 from tacit.convex.losses import has_residuals
 from tacit.convex.objective import DERIVATIVE_UNITS, UNIT, chunks
-from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
-from tacit.mechanisms.continual._growing import check_sums
+from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
@@ -26,7 +25,7 @@ from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._gradients.descent import norm_clipped
 from tacit.solvers._least_squares.quadratic import in_ball, joint_sensitivity
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
-from tacit.streaming._terms import StreamTerms
+from tacit.streaming._model import StreamTerms
 from tacit.streaming.online._gradient_sums import (
     LEAF_ADDITIONS,
     RECENT,
@@ -233,7 +232,7 @@ class QuadraticLeader:
 
     def __post_init__(self) -> None:
         plain(self)
-        check_sums(self.sums)
+        one_of(tuple(SUMS), sums=self.sums)
         check_noise(self.noise)
         check_recent(self.recent)
         if self.ridge != "auto":
@@ -254,8 +253,7 @@ class QuadraticLeader:
         problem.require_smooth("QuadraticLeader")
         # [quadratic-leader:moments] moments of a row, and the round-off of both sums
         sensitivity = joint_sensitivity(budget.neighbors) + 2 * leaf_roundoff(problem)
-        mechanism = prefix_sums(
-            self.sums,
+        mechanism = SUMS[self.sums](
             terms.horizon,
             calibrate(GaussianNoise, budget),
             # [quadratic-leader:person] all rows of one person, wherever they are

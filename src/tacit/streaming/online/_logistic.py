@@ -1,33 +1,40 @@
-"""Online estimators: logistic regression and least squares on a stream."""
+"""Logistic regression on a stream, and the choice of a method for streams."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from sklearn.base import ClassifierMixin
 
 from tacit._discovery import classes_by
-from tacit._estimators import Saved
+from tacit._estimators import Saved, labels_found
 from tacit._random import RandomSource
-from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax, Squared
+from tacit.convex import Logistic, Loss, OneVsRest, Softmax
 from tacit.convex.losses import has_residuals
-from tacit.privacy import Neighbors
+from tacit.data import RowBounds
+from tacit.data.bounds import checked_classes
+from tacit.privacy import Ledger, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._gradients.descent import capped_where_noisy
-from tacit.streaming._linear import StreamClassifier, StreamRegressor
-from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import PlannedStream, StreamMethod, StreamTerms, is_method
+from tacit.streaming._linear import (
+    StreamMethod,
+    checked_table,
+    is_method,
+    linear_scores,
+)
+from tacit.streaming._model import PlannedStream, StreamModel, StreamTerms
+from tacit.streaming._reader import ClassLabels, LinearReader, constant_feature
 from tacit.streaming.online._gradient_sums import GradientSums
 from tacit.streaming.online._iterates import LEARNERS, ImplicitGradient
 from tacit.streaming.online._perturbed import PerturbedIterates
 from tacit.streaming.online._quadratic_leader import QuadraticLeader
 
 __all__ = [
-    "OnlineLinearRegression",
     "OnlineLogisticRegression",
     "chosen_method",
     "methods",
@@ -39,13 +46,9 @@ Array = NDArray[np.float64]
 FEW_STEPS = 10
 # Weights per class beyond which moments take too much memory
 MANY_WEIGHTS = 200
-# Noise on weights requires a bounded gradient, hence weights in a ball: predictions for
-# the longest row within this many times the largest target
-RADIUS = 3.0
-LEARNER_NAMES = tuple(kind.name for kind in LEARNERS)
 
 
-class OnlineLogisticRegression(StreamClassifier, StreamModel):
+class OnlineLogisticRegression(ClassifierMixin, StreamModel):
     """Differentially private logistic regression on a stream.
 
     Each call of ``partial_fit`` is a step: it takes new rows and releases a model. The
@@ -133,6 +136,7 @@ class OnlineLogisticRegression(StreamClassifier, StreamModel):
     saved = Saved("learned", ("steps", "classes", "loss"), ("coef", "intercept"))
 
     loss_: Any
+    _n_steps: int
 
     def __init__(
         self,
@@ -163,11 +167,39 @@ class OnlineLogisticRegression(StreamClassifier, StreamModel):
         self.noise = noise
         self.random_state = random_state
 
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, ledger: Ledger | None = None
+    ) -> Self:
+        """Take the rows of one step and release a model.
+
+        The first step charges the whole horizon. Rows with a missing or infinite
+        value, or with a label that is not among the classes, count as absent: an error
+        would leak information about them.
+
+        Parameters
+        ----------
+        X
+            Features, one row for each row of the step.
+        y
+            Labels.
+        classes
+            Public labels, if the estimator was not given them; at the first step, as
+            in scikit-learn.
+        ledger
+            Ledger to charge at the first step; None creates one for this stream. Later
+            steps take the same or None.
+        """
+        with self._exclusive_step():
+            if classes is not None:
+                self._remember_classes(classes)
+            self._show(self._next(X, y, ledger, type(self).__name__))
+        return self
+
     def _planned(self, n_features: int) -> PlannedStream:
         terms = self._terms()
         budget = self._budget(terms)
         reader = self._reader()
-        problem = reader.problem(self._loss(), terms, n_features)
+        problem = reader.problem(self._loss(), terms.n_rows, n_features)
         problem = replace(problem, loss=capped_where_noisy(problem, budget))
         method = chosen_method(self.method, self.noise, problem, terms)
         learner = method.plan(problem, budget, terms)
@@ -182,11 +214,78 @@ class OnlineLogisticRegression(StreamClassifier, StreamModel):
             return OneVsRest(Logistic(), n_classes)
         return Softmax(n_classes)
 
+    def _remember_classes(self, classes: Any) -> None:
+        """Store labels given with the first step; reject others than are known."""
+        given = checked_classes(classes)
+        if self.classes is None and not hasattr(self, "_n_steps"):
+            self._given_classes = given
+        if not np.array_equal(self._public_classes(), given):
+            raise ValueError(
+                "classes must be those of the estimator and of the first step."
+            )
+
+    def _public_classes(self) -> NDArray[Any]:
+        """Return the sorted public labels."""
+        classes = self.classes
+        if classes is None:
+            classes = vars(self).get("_given_classes")
+        if classes is None:
+            raise ValueError(
+                "classes must be given: the labels that can occur, set without the "
+                "data."
+            )
+        return checked_classes(classes)
+
+    def _reader(self) -> LinearReader:
+        classes = self._public_classes()
+        return LinearReader(
+            RowBounds(self.x_norm, classes=tuple(classes.tolist())),
+            constant_feature(self.x_norm, self.fit_intercept),
+            ClassLabels(classes, seen=self.classes is None),
+        )
+
+    def _table_targets(self, X: Any, y: Any) -> NDArray[Any]:
+        labels = checked_table(self, X, y)
+        self.__dict__.pop("_given_classes", None)
+        if self.classes is None:
+            self._given_classes = labels_found(labels)
+        return labels
+
     def _publish(self, planned: PlannedStream, weights: Array) -> None:
-        super()._publish(planned, weights)
+        reader: Any = planned.reader
+        learner: Any = planned.learner
+        if "classes_" not in vars(self) or self._n_steps == 1:
+            self.classes_ = self._public_classes()
         if not hasattr(self, "loss_") or self._n_steps == 1:
-            learner: Any = planned.learner
             self.loss_ = learner.problem.loss
+        weights, self.intercept_ = reader.split(weights)
+        self.coef_ = weights.T.copy()
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the margins of each row: one for two classes, else one per class.
+
+        Parameters
+        ----------
+        X
+            Features, clipped to ``x_norm``.
+        """
+        scores = linear_scores(self, X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most likely label of each row.
+
+        Parameters
+        ----------
+        X
+            Features, clipped to ``x_norm``.
+        """
+        scores = self.decision_function(X)
+        positions = (
+            (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        )
+        found: NDArray[Any] = self.classes_[positions]
+        return found
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row.
@@ -218,106 +317,12 @@ class OnlineLogisticRegression(StreamClassifier, StreamModel):
         """
         return np.log(self.predict_proba(X))
 
-
-class OnlineLinearRegression(StreamRegressor, StreamModel):
-    """Differentially private least squares on a stream.
-
-    Each call of ``partial_fit`` is a step: it takes new rows and releases a model. The
-    first step charges the whole horizon. Targets are centered and scaled by their
-    public range internally, and weights are returned in the units of the targets.
-
-    Parameters
-    ----------
-    epsilon, delta, horizon, rows_per_step, rows_per_person
-        As in `OnlineLogisticRegression`.
-    y_range
-        Lowest and highest target, public and required. Targets beyond are clipped.
-    x_norm, fit_intercept
-        As in `OnlineLogisticRegression`.
-    method
-        As in `OnlineLogisticRegression`, but for two: ``"implicit"``, ``"gradient"``
-        and ``"leader"`` have weights in a ball in which the longest row predicts at
-        most three times the largest target; ``"auto"`` is ``"quadratic_leader"`` up to
-        200 weights, including the intercept, and ``"gradient_sums"`` beyond. Objects
-        are `GradientSums` or `QuadraticLeader`.
-    neighbors, noise, random_state
-        As in `OnlineLogisticRegression`.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Weights of the last step in units of the targets, for rows clipped to
-        ``x_norm``.
-    intercept_ : float
-        Intercept.
-    n_steps_ : int
-        Number of steps that were released.
-    privacy_ : PrivacyReport
-        Guarantee, spent budget and assumptions.
-
-    Notes
-    -----
-    **Guarantee.** As in `OnlineLogisticRegression`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tacit.mechanisms import as_generator
-    >>> from tacit.streaming import OnlineLinearRegression
-    >>> rng = as_generator(0)  # for synthetic rows
-    >>> model = OnlineLinearRegression(
-    ...     1.0, 1e-6, horizon=200, rows_per_step=100, y_range=(-1.0, 1.0)
-    ... )
-    >>> for _ in range(200):
-    ...     X = rng.uniform(-0.5, 0.5, (100, 3))
-    ...     _ = model.partial_fit(X, X @ [1.0, -0.5, 0.0])
-    >>> model.n_steps_, bool(model.score(X, X @ [1.0, -0.5, 0.0]) > 0.5)
-    (200, True)
-    """
-
-    stream_name = ("online", "number")
-    saved = Saved("learned", ("steps",), ("coef", "intercept"))
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        horizon: int = 1000,
-        rows_per_step: int = 1,
-        rows_per_person: int = 1,
-        y_range: Any = None,
-        x_norm: float = 1.0,
-        fit_intercept: bool = True,
-        method: str | StreamMethod = "auto",
-        neighbors: str | Neighbors = "replace_one",
-        noise: str = "grid",
-        random_state: RandomSource = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.horizon = horizon
-        self.rows_per_step = rows_per_step
-        self.rows_per_person = rows_per_person
-        self.y_range = y_range
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.neighbors = neighbors
-        self.noise = noise
-        self.random_state = random_state
-
-    def _planned(self, n_features: int) -> PlannedStream:
-        terms = self._terms()
-        budget = self._budget(terms)
-        reader = self._reader()
-        problem = reader.problem(Squared(), terms, n_features)
-        if isinstance(self.method, str) and self.method in LEARNER_NAMES:
-            ball = L2Ball(RADIUS / problem.bounds.x_norm)
-            problem = replace(problem, regularizer=ball)
-        method = chosen_method(self.method, self.noise, problem, terms)
-        learner = method.plan(problem, budget, terms)
-        return PlannedStream(budget, terms, learner, reader, reader.assumptions)
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that a small budget on few rows predicts little."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 def chosen_method(
