@@ -157,8 +157,8 @@ def test_the_example_of_the_guide_reads_a_folder_of_the_command_line(
     monkeypatch.chdir(census)
     names = {}
     exec(compile(code, GUIDE, "exec"), names)
-    assert len(names["answers"]) == 50
-    assert set(names["answers"]) <= {"no", "yes"}
+    assert len(names["predictions"]) == 50
+    assert set(names["predictions"]) <= {"no", "yes"}
 
 
 @pytest.fixture
