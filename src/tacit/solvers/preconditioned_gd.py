@@ -64,6 +64,8 @@ STEPS_ONE, STEPS_SEVERAL = 30, 20  # for one output, for several
 class PreconditionedGDPlan(SolverPlan):
     """Steps, damping and both noises, fixed without data."""
 
+    clips_derivatives = True
+
     problem: Problem
     n_steps: int
     step: float
