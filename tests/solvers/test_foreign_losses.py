@@ -15,7 +15,7 @@ from tacit import Seed
 from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.audit.pairs import Pair
-from tacit.convex import Huber, L1Ball, Logistic, OneVsRest, Simplex
+from tacit.convex import Huber, L1Ball, Logistic, OneVsRest, Simplex, Softmax
 from tacit.convex.losses import is_foreign
 from tacit.evaluation import coefficient_intervals
 from tacit.linear_model import GeneralizedLinearModel
@@ -182,6 +182,19 @@ def test_plans_say_what_they_take_from_a_loss(solver, more, words):
     own = solver.plan(problem_of(Huber(), 40, **more), BUDGET).assumptions
     found = solver.plan(problem_of(TooSteep(), 40, **more), BUDGET).assumptions
     assert set(found) - set(own) == ({words} if words else set())
+
+
+class ThreeClasses(Softmax):
+    """A loss of three margins of one's own."""
+
+
+def test_plans_say_what_they_take_from_a_loss_of_several_margins():
+    found = AMP().plan(problem_of(ThreeClasses(3), 40), BUDGET).assumptions
+    assert (
+        "the loss ThreeClasses is convex and computes each row by itself, with a "
+        "derivative of at most 1.414 in size and a curvature of at most 0.5 and a "
+        "Hessian of trace at most 0.6667 and rank 2, as it states"
+    ) in found
 
 
 def rows(n=400):

@@ -229,13 +229,19 @@ def loss_assumptions(problem: Problem, *, clipped: bool = False) -> tuple[str, .
     """
     if not is_foreign(problem.loss):
         return ()
-    name, curved = type(problem.loss).__name__, problem.loss.max_curvature()
-    bounds = f"a curvature of at most {curved:.4g}, as it states"
+    loss = problem.loss
+    curved, trace, rank = loss.max_curvature(), loss.max_trace(), loss.derivative_rank()
+    convex, bounds = "", [f"a curvature of at most {curved:.4g}"]
     if not clipped:
+        convex = "is convex and "
         steep = problem.max_derivative
-        bounds = f"a derivative of at most {steep:.4g} in size and {bounds}"
-    convex = "" if clipped else "is convex and "
-    return (f"the loss {name} {convex}computes each row by itself, with {bounds}",)
+        bounds.insert(0, f"a derivative of at most {steep:.4g} in size")
+        if (trace, rank) != (curved, 1):
+            bounds.append(f"a Hessian of trace at most {trace:.4g} and rank {rank}")
+    return (
+        f"the loss {type(loss).__name__} {convex}computes each row by itself, with "
+        f"{' and '.join(bounds)}, as it states",
+    )
 
 
 def plan_assumptions(
