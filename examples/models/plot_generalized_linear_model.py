@@ -31,7 +31,8 @@ RANGES, Y_RANGE = [(0, 30), (0, 10)], (0, 120)  # km, number of stops; minutes
 #
 # The bounds on the derivatives are what the guarantee rests on: the noise is computed
 # from ``max_derivative`` and ``max_curvature``. State them as they are proved, not as
-# they look on some rows.
+# they look on some rows. Gradient descents clip each derivative to what is stated; AMP
+# and other solvers cannot, so the report lists what the guarantee takes from the loss.
 
 
 @dataclass(frozen=True)

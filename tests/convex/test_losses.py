@@ -48,20 +48,9 @@ def along(f, Z, V, step):
 
 def near_a_kink(loss, y, Z, margin=1e-3):
     """Rows where the curvature jumps, so that no finite difference can agree."""
-    if isinstance(loss, Huber):
-        return np.abs(np.abs(Z[:, 0] - y) - loss.threshold) < margin
-    if isinstance(loss, HuberizedHinge):
-        return np.abs(np.abs(1 - y * Z[:, 0]) - loss.h) < margin
-    if isinstance(loss, OneVsRest):
-        labels = np.where(np.arange(loss.n_classes) == y[:, None], 1.0, -1.0)
-        each = [
-            near_a_kink(loss.loss, labels[:, c], Z[:, [c]])
-            for c in range(loss.n_classes)
-        ]
-        return np.any(each, axis=0)
-    if isinstance(loss, Logistic) and loss.cap < 1:
-        return np.abs(y * Z[:, 0] - loss._knee) < margin
-    return np.zeros(len(y), dtype=bool)
+    jump = loss.curvature(y, Z + margin) - loss.curvature(y, Z - margin)
+    # a smooth curvature changes by far less over so little
+    return np.any(np.abs(jump) > 0.1 * loss.max_curvature(), axis=1)
 
 
 @every_loss
@@ -155,6 +144,45 @@ def test_slopes_span_exactly_their_rank(loss, rng):
     assert np.linalg.matrix_rank(loss.derivative(y, Z)) == loss.derivative_rank()
 
 
+def far_margins(loss, n, rng):
+    """Margins of every size, from a thousandth to the largest that are squared."""
+    sizes = 10 ** rng.uniform(-3.0, 150.0, (n, 1))
+    sizes[::2] = 10 ** rng.uniform(-1.0, 3.0, (len(sizes[::2]), 1))
+    return margins(loss, n, rng, reach=1.0) * sizes
+
+
+@every_loss
+def test_the_bound_on_slopes_holds_however_far_margins_are(loss, rng):
+    y, Z = targets(loss, 4000, rng), far_margins(loss, 4000, rng)
+    slopes = np.linalg.norm(loss.derivative(y, Z), axis=1)
+    reach = np.linalg.norm(Z, axis=1)
+    bounds = [loss.max_derivative(float(z), Y_RANGE) for z in reach]
+    assert np.all(slopes <= np.array(bounds) * (1 + 1e-12))
+    assert np.all(slopes <= loss.max_derivative(np.inf, Y_RANGE) * (1 + 1e-12))
+
+
+@every_loss
+def test_the_bound_on_curvature_holds_however_far_margins_are(loss, rng):
+    y, Z = targets(loss, 1000, rng), far_margins(loss, 1000, rng)
+    assert np.linalg.eigvalsh(hessians(loss, y, Z)).max() <= (
+        loss.max_curvature() * (1 + 1e-12)
+    )
+
+
+class SteepBeyond(Huber):
+    """A loss whose derivative doubles where residuals are above 20."""
+
+    def derivative(self, y, Z):
+        slope = super().derivative(y, Z)
+        return np.where(np.abs(Z - y[:, None]) > 20.0, 2 * slope, slope)
+
+
+def test_a_bound_that_fails_far_out_would_be_seen(rng):
+    test_constants_bound_slope_and_curvature_and_are_reached(SteepBeyond(), rng)
+    with pytest.raises(AssertionError):
+        test_the_bound_on_slopes_holds_however_far_margins_are(SteepBeyond(), rng)
+
+
 @every_loss
 @pytest.mark.parametrize("size", [1e3, 1e150, 1e300])
 def test_huge_margins_neither_warn_nor_give_nan(loss, size, rng):
@@ -206,4 +234,5 @@ def test_bad_parameters_are_named(make, name):
 
 def test_residuals_are_those_of_numbers():
     found = {type(loss) for loss in LOSSES if has_residuals(loss)}
-    assert found == {Squared, Huber}
+    assert found >= {Squared, Huber}
+    assert not found & {Logistic, Softmax, HuberizedHinge, OneVsRest}

@@ -1,4 +1,7 @@
-"""Whatever can be part of a model declares it, and a file is read by nothing else."""
+"""Whatever can be part of a model declares it, and a file is read by nothing else.
+
+A part need not be exported to be found.
+"""
 
 from tests.public import public
 
@@ -29,7 +32,7 @@ def test_every_loss_penalty_solver_selector_and_method_can_be_a_parameter():
     assert "PeelingSelector" in selectors
     assert {"GradientSums", "MomentRegression"} <= methods
     parts = losses | penalties | algorithms | selectors | methods
-    assert set(saved_parts()) == parts | MADE
+    assert set(saved_parts()) >= parts | MADE
 
 
 def test_every_event_can_be_read_back():
@@ -43,8 +46,9 @@ def test_every_estimator_can_be_saved():
     assert {"Lasso", "Ridge"} <= models
     streams = public(streaming, "fit")
     assert {"IncrementalERM", "HedgeAggregator"} <= streams
-    assert set(saved_kinds()) == {*models, *preprocessing.__all__, *streams}
-    assert set(saved_models()) == models
+    assert set(saved_kinds()) >= {*models, *preprocessing.__all__, *streams}
+    assert set(saved_models()) >= models
+    assert set(saved_models()) <= set(saved_kinds())
 
 
 def test_no_class_of_a_user_is_found():

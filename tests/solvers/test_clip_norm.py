@@ -103,7 +103,7 @@ def test_half_the_sensitivity_is_reported(neighbors, kind):
 def test_clipping_slopes_in_place_of_gradients_is_caught(monkeypatch):
     def derivatives_only(self, derivatives, norms):
         sizes = np.sqrt(np.einsum("ij,ij->i", derivatives, derivatives))
-        derivatives *= np.minimum(1.0, self.clip_norm / sizes)[:, None]
+        return derivatives * np.minimum(1.0, self.clip_norm / sizes)[:, None]
 
     plan = full(Squared(), REPLACE, 0.5)
     monkeypatch.setattr(RowClippedGradient, "_clip_norm", derivatives_only)

@@ -57,6 +57,7 @@ from tacit.solvers import (
     QuadraticPerturbation,
     TukeyRegression,
 )
+from tacit.solvers._gradients import descent
 from tacit.solvers.amp import AMPPlan
 from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
 
@@ -385,6 +386,22 @@ def test_neighbors_stay_within_the_declared_sensitivity(
     for pair in adversarial_pairs(loss, neighbors):
         report = replayed(solver, plan, pair, seed=seed)
         assert len(report.entries) == n_releases(solver, plan)
+
+
+@each_solver
+def test_no_gradient_is_taken_where_its_round_off_is_not_bounded(solver, seed):
+    # `clipped_gradient` raises where nothing projects weights that noise throws far
+    plan = solver.plan(problem_of(HuberizedHinge(), n_rows=5), Budget(1e-3, 1e-5))
+    rows = bounded_rows(*sample(HuberizedHinge(), seed, n=5), RowBounds())
+    assert np.isfinite(coefficients(solver, plan, rows, seed)).all()
+
+
+def test_a_solver_that_does_not_project_its_weights_is_found(monkeypatch, seed):
+    monkeypatch.setattr(descent, "largest_margin", lambda *_: 1e9)
+    with pytest.raises(AssertionError, match="project the weights"):
+        test_no_gradient_is_taken_where_its_round_off_is_not_bounded(
+            NoisyGD(step=1.0), seed
+        )
 
 
 @each_solver

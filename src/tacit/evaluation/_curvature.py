@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers
 from tacit.convex import Loss
+from tacit.convex.losses import is_foreign
 from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import Rows
 from tacit.data.row_margins import margins, pieces
 from tacit.mechanisms.additive import SymmetricGaussian
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
+from tacit.solvers._gradients.descent import norm_clipped
 
 __all__ = ["CurvaturePlan", "plan_curvature"]
 
@@ -66,9 +68,10 @@ class CurvaturePlan(PlainNumbers):
 
     def run(self, rows: Rows, rng: Generator) -> tuple[Array | None, Array]:
         """Return the noisy Hessian, or None, and the noisy outer products."""
-        second, outer = rows.sum(
-            SecondOrder(self.problem.loss, self.W, self.with_hessian)
-        )
+        loss = self.problem.loss
+        # [intervals:foreign] what a loss of others states is enforced
+        limit = steepest(self.problem, self.W) if is_foreign(loss) else inf
+        second, outer = rows.sum(SecondOrder(loss, self.W, self.with_hessian, limit))
         noisy = self.hessian(second, rng) if self.with_hessian else None
         return noisy, self.gradients(outer, rng)
 
@@ -81,9 +84,7 @@ def plan_curvature(
     ``with_hessian`` is False where the fit has released what stands for it.
     """
     loss, x_norm = problem.loss, problem.bounds.x_norm
-    # |W| is released, so the reach of margins is public
-    reach = x_norm * float(np.linalg.norm(W)) * (1 + 1e-12)
-    derivative = loss.max_derivative(reach, problem.bounds.y_range)
+    derivative = steepest(problem, W)
     # the norm of the Hessian in the margins: its eigenvalues are none above the largest
     # and add up to the trace
     bend = sqrt(loss.max_curvature() * loss.max_trace())
@@ -107,23 +108,31 @@ def plan_curvature(
     return plan
 
 
+def steepest(problem: Problem, W: Array) -> float:
+    """Return the largest norm of a derivative at released weights."""
+    # |W| is released, so the reach of margins is public
+    reach = problem.bounds.x_norm * float(np.linalg.norm(W)) * (1 + 1e-12)
+    return problem.loss.max_derivative(reach, problem.bounds.y_range)
+
+
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
     """Sums over a block of the rows' Hessians and of their squared gradients.
 
-    Both are in the order of ``W.ravel()``.
+    Both are in the order of ``W.ravel()``, and derivatives are clipped to ``limit``.
     """
 
     loss: Loss
     W: Array
     with_hessian: bool
+    limit: float = inf
 
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, Array]:
         p, k = self.W.shape
         H, G = np.zeros((p, k, p, k)), np.zeros((p * k, p * k))
         for position, part in pieces(X, PIECE_ROWS):
             targets, Z = y[position], margins(part, self.W)
-            derivative = self.loss.derivative(targets, Z)
+            derivative = norm_clipped(self.loss.derivative(targets, Z), self.limit)
             gradients = (part[:, :, None] * derivative[:, None, :]).reshape(
                 len(part), -1
             )

@@ -33,6 +33,7 @@ from tacit.linear_model._base import (
 )
 from tacit.linear_model._two_stage import TwoStagePlan
 from tacit.privacy import Budget, Ledger, Neighbors
+from tacit.solvers._base import loss_assumptions
 from tacit.solvers.ada_ssp import AdaSSPPlan
 from tacit.solvers.amp import AMPPlan
 from tacit.solvers.objective_perturbation import ObjectivePerturbationPlan
@@ -153,7 +154,8 @@ def coefficient_intervals(
         )
 
     seeded = is_seeded(random_state)
-    release = Release(plan.event, budget, LABEL, setting.assumptions, seeded=seeded)
+    stated = (*setting.assumptions, *loss_assumptions(facts.planned.problem))
+    release = Release(plan.event, budget, LABEL, stated, seeded=seeded)
     (hessian, gradients), report = charged_run(
         release, ledger, lambda rows: plan.run(rows, rng), check=rows
     )

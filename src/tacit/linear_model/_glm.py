@@ -97,7 +97,8 @@ class GeneralizedLinearModel(PrivateLinearModel):
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used and the bounds that the loss states; everything else
-    is post-processing.
+    is post-processing. What a loss of one's own states is not proved: it is enforced by
+    clipping where the solver can, and listed in the report otherwise.
 
     scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV``,
     ``StackingClassifier`` and ``StackingRegressor`` around this estimator fit a part of

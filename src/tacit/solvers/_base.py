@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, Free, Loss
 from tacit.convex._protocols import ConvexSet, Regularizer
+from tacit.convex.losses import is_foreign
 from tacit.convex.objective import MOST_ADDITIONS, moment_roundoff
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
@@ -27,6 +28,7 @@ __all__ = [
     "Solver",
     "SolverPlan",
     "WeightNoise",
+    "loss_assumptions",
     "plan_assumptions",
     "require_delta",
     "result_of",
@@ -219,24 +221,56 @@ def require_delta(budget: Budget, solver: str, instead: str) -> None:
         raise PlanError(f"{solver} needs delta > 0; give a delta, or use {instead}.")
 
 
+def loss_assumptions(problem: Problem, *, clipped: bool = False) -> tuple[str, ...]:
+    """Return what a guarantee takes from a loss of a class outside of this library.
+
+    Where every derivative is ``clipped`` to what the loss states, only round-off rests
+    on its other bounds.
+    """
+    if not is_foreign(problem.loss):
+        return ()
+    loss = problem.loss
+    curved, trace, rank = loss.max_curvature(), loss.max_trace(), loss.derivative_rank()
+    convex, bounds = "", [f"a curvature of at most {curved:.4g}"]
+    if not clipped:
+        convex = "is convex and "
+        steep = problem.max_derivative
+        bounds.insert(0, f"a derivative of at most {steep:.4g} in size")
+        if (trace, rank) != (curved, 1):
+            bounds.append(f"a Hessian of trace at most {trace:.4g} and rank {rank}")
+    return (
+        f"the loss {type(loss).__name__} {convex}computes each row by itself, with "
+        f"{' and '.join(bounds)}, as it states",
+    )
+
+
 def plan_assumptions(
-    problem: Problem, noise: str, *, rounded: bool = True
+    problem: Problem, noise: str, *, rounded: bool = True, clipped: bool = False
 ) -> tuple[str, ...]:
     """Return the assumptions of a plan, whatever number of rows it was made for.
 
     Where sums are ``rounded``, what round-off adds to a sensitivity holds up to so many
-    rows.
+    rows. ``clipped`` is as in `loss_assumptions`.
     """
     rows = f"planned for {problem.n_rows} rows; another number costs accuracy only"
     most = problem.most_rows
     shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
     row_limit = (f"there are at most {shown} rows",) if rounded else ()
-    return (rows, *row_limit, *noise_assumptions(noise))
+    stated = loss_assumptions(problem, clipped=clipped)
+    return (rows, *row_limit, *stated, *noise_assumptions(noise))
 
 
 class SolverPlan:
-    """Base class of plans: frozen dataclasses of plain numbers."""
+    """Base class of plans: frozen dataclasses of plain numbers.
 
+    Attributes
+    ----------
+    clips_derivatives
+        Whether each row's derivative is clipped to what the sensitivity counts on, so
+        that a wrong ``max_derivative`` of a loss costs accuracy only.
+    """
+
+    clips_derivatives: ClassVar[bool] = False
     problem: Problem
     noise: str
 
@@ -245,7 +279,9 @@ class SolverPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
+        return plan_assumptions(
+            self.problem, self.noise, clipped=self.clips_derivatives
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tacit.convex import Loss
+from tacit.solvers._gradients.descent import entries_clipped
 
 __all__ = ["SparseGradient"]
 
@@ -129,7 +130,7 @@ class SparseGradient:
 
     def _derivative(self, rows: NDArray[Any], margins: Floats) -> Floats:
         derivatives = self.loss.derivative(self._private_y[rows], margins)
-        return np.clip(derivatives, -self.derivative, self.derivative)
+        return entries_clipped(derivatives, self.derivative)
 
 
 @njit(cache=True)

@@ -15,7 +15,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.solvers._base import Problem, Result, Solver
+from tacit.solvers._base import Problem, Result, Solver, loss_assumptions
 from tacit.solvers._minimizers.entropy_minimum import entropy_minimum
 from tacit.solvers._published import check_accounting, paper_samples, paper_weight
 
@@ -64,7 +64,8 @@ class EntropySamplingPlan(PlainNumbers):
     @property
     def assumptions(self) -> tuple[str, ...]:
         rows = f"there are at most {self.problem.n_rows} rows"
-        return (rows, *noise_assumptions(self.noise))
+        stated = loss_assumptions(self.problem)
+        return (rows, *stated, *noise_assumptions(self.noise))
 
 
 @dataclass(frozen=True)

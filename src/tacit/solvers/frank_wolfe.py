@@ -32,6 +32,7 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.solvers._base import Problem, Result, Solver, SolverPlan
+from tacit.solvers._gradients.descent import entries_clipped
 from tacit.solvers._published import check_accounting, check_saveable, published_epsilon
 
 __all__ = ["FrankWolfe", "FrankWolfePlan"]
@@ -58,6 +59,8 @@ TERM_BITS = 44
 @dataclass(frozen=True)
 class FrankWolfePlan(SolverPlan):
     """Steps and the privacy of each, fixed without data."""
+
+    clips_derivatives = True
 
     problem: Problem
     n_steps: int
@@ -288,7 +291,7 @@ class BoundedGradient:
         total = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
             derivative = self.loss.derivative(targets, part @ self.W)
-            total += part.T @ np.clip(derivative, -self.derivative, self.derivative)
+            total += part.T @ entries_clipped(derivative, self.derivative)
         return (total,)
 
 

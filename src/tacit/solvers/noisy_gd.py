@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 class NoisyGDPlan(SolverPlan):
     """Steps and noise, fixed without data."""
 
+    clips_derivatives = True
+
     problem: Problem
     n_steps: int
     step: float

@@ -134,6 +134,8 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
 class NoisySGDPlan(SolverPlan):
     """Steps, sampling and noise, fixed without data."""
 
+    clips_derivatives = True
+
     problem: Problem
     sampling: Sampling
     step: float

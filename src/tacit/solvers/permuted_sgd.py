@@ -16,6 +16,7 @@ from tacit._execution import steps as planned
 from tacit._validate import at_least, if_given, nonnegative, plain, positive
 from tacit.convex import Free, L2Ball
 from tacit.convex.implicit import kernel_loss
+from tacit.convex.losses import is_foreign
 from tacit.convex.objective import UNIT, gradient_roundoff
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
@@ -23,7 +24,7 @@ from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem, Result, Solver
-from tacit.solvers._gradients.descent import gradient_unit
+from tacit.solvers._gradients.descent import gradient_unit, norm_clipped
 from tacit.solvers._minimizers.noise_distributions import (
     PlannedNoise,
     choose_distribution,
@@ -372,10 +373,13 @@ def any_loss_pass(
     """Make one pass with any loss, a minibatch at a time."""
     problem, radius = plan.problem, plan.radius
     ball = L2Ball(radius) if radius < inf else Free()
+    # [permuted:foreign] what a loss of others states is enforced
+    clip = largest_derivative(problem) if is_foreign(problem.loss) else inf
     for t, (step, decay) in enumerate(zip(steps, decays, strict=True)):
         positions = order[t * plan.batch : (t + 1) * plan.batch]
         part = X[positions]
         derivative = problem.loss.derivative(y[positions], part @ W)
+        derivative = norm_clipped(derivative, clip)
         W = decay * W - (step / plan.batch) * (part.T @ derivative)
         W = ball.prox(W, 1.0)
     return W

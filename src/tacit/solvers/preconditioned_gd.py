@@ -29,7 +29,6 @@ from tacit.solvers._base import (
     require_delta,
 )
 from tacit.solvers._gradients.descent import (
-    ClippedGradient,
     at_zero,
     clip_needed,
     descend,
@@ -38,6 +37,7 @@ from tacit.solvers._gradients.descent import (
     noise_level,
     usual_clip,
 )
+from tacit.solvers._gradients.row_clip import clipped_gradient
 
 __all__ = [
     "MOST_FEATURES",
@@ -63,6 +63,8 @@ STEPS_ONE, STEPS_SEVERAL = 30, 20  # for one output, for several
 @dataclass(frozen=True)
 class PreconditionedGDPlan(SolverPlan):
     """Steps, damping and both noises, fixed without data."""
+
+    clips_derivatives = True
 
     problem: Problem
     n_steps: int
@@ -207,10 +209,9 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         problem = plan.problem
         noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
         direction = _preconditioner(plan, noisy)
-        limit = clip_needed(problem, plan.clip)
 
         def noisy_direction(W: Array) -> Array:
-            total = rows.sum(ClippedGradient(problem.loss, W, limit))[0]
+            total = rows.sum(clipped_gradient(problem, W, plan.clip, None))[0]
             gradient = plan.mechanism(total, rng) + problem.ridge * W
             return np.asarray(direction @ gradient, dtype=np.float64)
 

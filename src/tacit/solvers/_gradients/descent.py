@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tacit._execution import steps
 from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax
-from tacit.convex.losses import has_residuals
+from tacit.convex.losses import has_residuals, is_foreign
 from tacit.convex.objective import MOST_ADDITIONS, chunks, gradient_roundoff
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
@@ -34,6 +34,8 @@ __all__ = [
     "clip_needed",
     "descend",
     "descent_rule",
+    "entries_clipped",
+    "finite_norms",
     "gradient_sensitivity",
     "gradient_unit",
     "largest_margin",
@@ -227,10 +229,13 @@ def descend(
 
 
 def clip_needed(problem: Problem, clip: float) -> float:
-    """Return the clip, or infinity where the loss bounds its derivative as tightly."""
-    return (
-        clip if clip < problem.loss.max_derivative(inf, problem.bounds.y_range) else inf
-    )
+    """Return the clip, or infinity where the loss bounds its derivative as tightly.
+
+    What a loss from outside of the library states is not proved, and is enforced.
+    """
+    steepest = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    # [noisy-gd:foreign]
+    return clip if is_foreign(problem.loss) or clip < steepest else inf
 
 
 def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
@@ -251,7 +256,9 @@ def gradient_sensitivity(
 ) -> float:
     """Return how far neighbors can move a computed sum of clipped gradients.
 
-    The sum is over ``n_rows`` rows, or as many as round-off is bounded for.
+    The sum is over ``n_rows`` rows, or as many as round-off is bounded for. It holds at
+    weights of norm at most ``largest_margin(problem) / x_norm`` only: a solver projects
+    its weights on that ball before each gradient, as `descend` does.
     """
     x_norm, reach = problem.bounds.x_norm, largest_margin(problem)
     roundoff = gradient_roundoff(
@@ -287,10 +294,32 @@ class ClippedGradient:
 
 
 def norm_clipped(derivative: Array, clip: float) -> Array:
-    """Clip derivatives to ``clip`` in place; no-op where it is infinite."""
+    """Clip derivatives to ``clip``, in place if possible; no-op where it is infinite.
+
+    Derivatives without a finite norm, as only a wrong loss has them, become zero.
+    """
     if clip < inf:
-        norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
+        derivative, norms = finite_norms(derivative)
         # a few units below the bound, as the norm is rounded
         limit = clip * (1 - 1e-14)
         derivative *= (limit / np.maximum(norms, limit))[:, None]
     return derivative
+
+
+def finite_norms(derivative: Array) -> tuple[Array, Array]:
+    """Return derivatives and their norms; those without a finite norm become zero.
+
+    Only a wrong loss has them, and one such row would decide the whole sum.
+    """
+    derivative = np.require(derivative, np.float64, "W")
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
+    lost = ~np.isfinite(norms)
+    derivative[lost], norms[lost] = 0.0, 0.0
+    return derivative, norms
+
+
+def entries_clipped(derivative: Array, bound: float) -> Array:
+    """Return derivatives with each entry clipped, and zero where it is NaN."""
+    clipped = np.clip(derivative, -bound, bound)
+    return np.nan_to_num(clipped, copy=False, posinf=bound, neginf=-bound)
