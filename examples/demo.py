@@ -75,7 +75,7 @@ def main():
     tacit("fit", "train.csv", *FIT, *LEDGER, "--measure", "0.1", "--out", "model")
 
     explain(
-        "The same again would pass the budget. It is rejected and releases nothing."
+        "The same again would exceed the budget. It is rejected and releases nothing."
     )
     tacit("fit", "train.csv", *FIT, *LEDGER, "--out", "model2", expected=REJECTED)
 

@@ -1,8 +1,8 @@
 """What all estimators share: whole steps, and validation of inputs before a charge.
 
-An estimator checks shapes and parameters, makes a plan, checks that the ledger can
-afford it, then checks the values. A failure leaves the estimator and the ledger as they
-were. No error quotes a value of the data.
+An estimator checks shapes, parameters and targets, makes a plan, checks that the ledger
+can afford it, then checks the values of the features. A failure leaves the estimator
+and the ledger as they were. No error quotes a value of the data.
 """
 
 from __future__ import annotations

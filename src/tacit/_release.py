@@ -1,10 +1,11 @@
 """The one path by which anything leaves private rows: check, charge, run, report.
 
-A ledger that cannot afford the release rejects it before a value is read; values are
-checked before the charge; after the charge nothing is rejected, and what is computed
-leaves through mechanisms only. Each mechanism sends its draw through `release`, which
-an audit can record and replay: a trainer that runs twice, on neighboring data and with
-the same draws, must produce the same.
+A ledger that cannot afford the release rejects it before features are read; they are
+checked before the charge; after the charge no value is rejected, and what is computed
+leaves through mechanisms only. Targets are checked earlier, where labels set the loss.
+Each mechanism sends its draw through `release`, which an audit can record and replay: a
+trainer that runs twice, on neighboring data and with the same draws, must produce the
+same.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ NORMS = ("l1", "l2", "linf")
 
 @dataclass(frozen=True)
 class Release:
-    """Cost and guarantee of a release, fixed before a value is read.
+    """Cost and guarantee of a release, fixed before it is computed.
 
     Parameters
     ----------

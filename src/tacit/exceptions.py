@@ -5,7 +5,7 @@
     ValueError
     └── PlanError          no plan exists for this problem and this budget
     RuntimeError
-    ├── BudgetExceeded     a charge would pass the budget; nothing was charged
+    ├── BudgetExceeded     a charge would exceed the budget; nothing was charged
     ├── LedgerUnavailable  the database of a ledger cannot be used now
     └── LedgerDamaged      the records of a ledger's database were changed
 """
@@ -18,7 +18,7 @@ class PlanError(ValueError):
 
 
 class BudgetExceeded(RuntimeError):
-    """A charge would bring the spend over the budget; nothing was charged."""
+    """A charge would exceed the budget; nothing was charged."""
 
 
 class LedgerUnavailable(RuntimeError):

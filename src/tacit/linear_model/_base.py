@@ -1,7 +1,7 @@
 """Base of the private linear models: one path from rows to private weights.
 
-`PrivateLinearModel.fit` checks shapes, describes the problem, makes a plan and hands
-both to `private_erm`, which charges, clips, runs and reports.
+`PrivateLinearModel.fit` checks shapes and targets, describes the problem, makes a plan
+and hands both to `private_erm`, which charges, clips, runs and reports.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class PlannedFit:
-    """Plan of a fit and what it spends, made before any row is read.
+    """Plan of a fit and what it spends, made before a value of the features is read.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def private_erm(
     verbose: int,
     label: str,
 ) -> tuple[NDArray[np.float64], FittedFacts, PrivacyReport]:
-    """Check the budget, then the values; charge, clip, run and report."""
+    """Check the budget, then the features; charge, clip, run and report."""
     if not isinstance(verbose, bool):
         at_least(0, verbose=verbose)
     if is_on_disk(X):
