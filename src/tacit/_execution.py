@@ -29,6 +29,7 @@ __all__ = [
     "attempt",
     "bar",
     "in_order",
+    "one_blas_thread",
     "progress",
     "steps",
 ]
@@ -40,6 +41,14 @@ Result = TypeVar("Result")
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # inspects all loaded libraries, so only once
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses one thread, for many small products."""
+    limited: AbstractContextManager[Any] = _controller().limit(
+        limits=1, user_api="blas"
+    )
+    return limited
 
 
 def _workers() -> int:
@@ -60,7 +69,7 @@ def in_order(
     memory. Results do not depend on the number of threads.
     """
     workers = _workers() if side_by_side else 1
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if workers == 1:
             yield from map(function, blocks)
             return

@@ -91,9 +91,10 @@ def test_a_regression_is_measured_by_r2_and_the_model_is_left_alone():
 
 
 def test_a_target_that_fills_little_of_its_range_is_expected_to_cost_more():
-    def losses(solver):
+    def losses(solver, seed=0):
         model = LinearRegression(0.5, x_norm=1.5, y_range=(0, 100), solver=solver)
-        *_, whole, _, tenth = expected_score(model, 5_000, WIDTHS).outlooks
+        found = expected_score(model, 5_000, WIDTHS, random_state=seed)
+        *_, whole, _, tenth = found.outlooks
         assert "tenth" in tenth.signal
         assert tenth.plain == pytest.approx(whole.plain, abs=0.05)
         return whole.loss, tenth.loss
@@ -101,8 +102,7 @@ def test_a_target_that_fills_little_of_its_range_is_expected_to_cost_more():
     whole, tenth = losses("preconditioned_gd")
     assert tenth > whole + 0.1
     # the default learns how much of the range is filled
-    whole, tenth = losses("auto")
-    assert max(whole, tenth) < 0.02
+    assert np.mean([losses("auto", 10 * k) for k in range(5)], axis=0).max() < 0.02
     _, y = synthetic_rows(1000, WIDTHS, spread=0.1)
     assert y.min() >= -1
     assert y.max() <= -0.8
