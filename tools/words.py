@@ -100,10 +100,16 @@ def plain(line: str) -> str:
 
 def uses(text: str, file: str) -> Iterator[Use]:
     """Yield every word of a text that has a better one."""
+    before = ""
     for number, line in enumerate(text.splitlines(), 1):
-        spoken = plain(line)
+        # a term may be wrapped, as "standard deviation" after its first word
+        *_, last = ["", *before.split()]
+        before = plain(line).strip()
+        spoken = f"{last} {before}"
         for expression, instead in EXPRESSIONS.items():
             for match in expression.finditer(spoken):
+                if match.start() <= len(last):
+                    continue
                 yield Use(file, number, line.strip(), match.group(), instead)
 
 

@@ -17,7 +17,7 @@ else:
 
 __all__ = ["folder_path", "locked", "made", "placed"]
 
-# A link in place of a file is not followed
+# A link instead of a file is not followed
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 # Names of the library's files in private folders; anything else is the user's
 KEPT = re.compile(

@@ -62,11 +62,11 @@ class TargetBounds:
             )
 
     def clip_target(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``y`` cut to the public range."""
+        """Return ``y`` clipped to the public range."""
         return np.clip(y, *self.y_range)
 
     def codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the place of each label among the public classes."""
+        """Return the index of each label among the public classes."""
         classes = np.asarray(self.classes)
         order = np.argsort(classes)
         # numpy compares integers and floats as floats, which are exact up to 2**53;
@@ -76,7 +76,7 @@ class TargetBounds:
             exact |= bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
         code = {label: position for position, label in enumerate(classes.tolist())}
         codes = np.empty(len(y), dtype=np.int64)
-        for start in range(0, len(y), PIECE):  # so that little is held besides
+        for start in range(0, len(y), PIECE):  # to use little memory besides
             piece = y[start : start + PIECE]
             if exact:
                 found = np.searchsorted(classes, piece, sorter=order)
@@ -124,7 +124,7 @@ def _kind(label: Any) -> type:
 
 
 def _position(code: dict[Any, int], label: Any) -> int:
-    """Return the place of a label that equals a class, and -1 for any other."""
+    """Return the index of a label that equals a class, and -1 for any other."""
     try:
         return code.get(label, -1)
     except Exception:  # what has no hash, or cannot be compared, is no label
@@ -233,7 +233,7 @@ class RowBounds(TargetBounds):
     Notes
     -----
     **Bound.** After `clip` every row is within ``x_norm`` in exact arithmetic, not
-    only as computed: rows at the bound are cut a few units in the last place below.
+    only as computed: rows at the bound are clipped a few units of round-off below.
     Rows clearly inside are returned bit for bit.
     """
 
@@ -323,7 +323,7 @@ def canonical(X: Any) -> Any:
 
 
 def _reject_extra(X: Any) -> None:
-    """Refuse stored places outside the matrix, which scipy would follow anywhere.
+    """Reject stored indices outside the matrix, which scipy would follow anywhere.
 
     So it would ends of rows that fall, or lie beyond what is stored.
     """
@@ -332,19 +332,19 @@ def _reject_extra(X: Any) -> None:
             (at < 0) | (at >= size) for at, size in zip(X.coords, X.shape, strict=True)
         )
         if any(map(np.any, beyond)):
-            raise _stray()
+            raise _malformed()
     if X.format not in ("csr", "csc"):
         return
     lines, beyond = X.shape if X.format == "csr" else X.shape[::-1]
     ends = X.indptr
     ordered = len(ends) == lines + 1 and ends[0] == 0 and (ends[1:] >= ends[:-1]).all()
     stored = min(len(X.indices), len(X.data))
-    strays = len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= beyond)
-    if not ordered or ends[-1] > stored or strays:
-        raise _stray()
+    outside = len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= beyond)
+    if not ordered or ends[-1] > stored or outside:
+        raise _malformed()
 
 
-def _stray() -> ValueError:
+def _malformed() -> ValueError:
     return ValueError(
         "X has entries in rows or columns that it does not have; build the sparse "
         "matrix anew."

@@ -178,7 +178,7 @@ class FeatureBounds(TargetBounds):
         return self.clip(units * self.half_width + self.center)
 
     def require_zero(self) -> None:
-        """Refuse ranges without 0, which sparse rows are full of."""
+        """Reject ranges without 0, which sparse rows are full of."""
         low, high = self.ends
         if (low > 0).any() or (high < 0).any():
             raise ValueError(
@@ -294,14 +294,14 @@ def _count(columns: Columns) -> int:
 
 
 def _entry(position: int, columns: Columns) -> str:
-    """Return what an entry is called: by the name of its column, or by its place."""
+    """Return what an entry is called: by the name of its column, or by its index."""
     if isinstance(columns, int) or position >= len(columns):
         return f"{NAME}[{position}]"
     return f"{NAME}[{columns[position]!r}]"
 
 
 def _check(low: Array, high: Array, name: Callable[[int], str]) -> None:
-    """Refuse ranges that are none, and say which is the first."""
+    """Reject invalid ranges, and name the first."""
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(low), np.abs(high))
         # false also where one of them is no number

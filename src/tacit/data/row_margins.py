@@ -31,7 +31,7 @@ def margins(X: Array, W: Array) -> Array:
 
 
 def pieces(X: Any, most: int | None = None) -> Iterator[tuple[slice, Array]]:
-    """Yield dense float64 pieces of rows, each with its place."""
+    """Yield dense float64 pieces of rows, each with its position."""
     n, p = X.shape
     size = max(1, PIECE_ENTRIES // max(1, p))
     size = size if most is None else min(size, most)

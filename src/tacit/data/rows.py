@@ -37,7 +37,7 @@ __all__ = [
     "require_in_memory",
 ]
 
-# In the place of a cell that has no value in Python, as a date beyond all years
+# Stands for a cell that has no value in Python, as a date beyond all years
 UNREADABLE = object()
 # Units of pandas' dates, the finest first, which has the fewest years
 UNITS = ("ns", "us", "ms", "s")
@@ -206,7 +206,7 @@ class Rows(Protocol):
 
 @runtime_checkable
 class InMemoryRows(Rows, Protocol):
-    """Rows in memory, for solvers that walk through them in an order of their own."""
+    """Rows in memory, for solvers that visit them in an order of their own."""
 
     def arrays(self) -> tuple[Any, NDArray[Any]]: ...
 

@@ -141,8 +141,8 @@ def bernoulli(cells: int, n_words: int, rng: Generator) -> bool:
 
     Notes
     -----
-    **Guarantee.** Exact for independent uniform words: together they are a whole
-    number, which is compared with ``cells``. As many words are drawn in either case.
+    **Guarantee.** Exact for independent uniform words: together they are an
+    integer, which is compared with ``cells``. As many words are drawn in either case.
     """
     words = _words(rng, n_words).astype("<u8").tobytes()
     return int.from_bytes(words, "little") < cells

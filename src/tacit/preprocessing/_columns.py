@@ -147,7 +147,7 @@ def between(values: Floats, low: float, high: float, dtype: Any) -> NDArray[Any]
 
 
 def require_zero(ranges: Ranges) -> None:
-    """Refuse ranges that would cut the entries which a sparse table leaves out."""
+    """Reject ranges that would clip the entries which a sparse table omits."""
     if not all(low <= 0 <= high for low, high in ranges):
         raise ValueError(
             "ranges must hold 0 in every column of a sparse X, whose entries are "

@@ -44,7 +44,7 @@ class QuantilesPlan(PlainNumbers):
     noise: str = "grid"
 
     def mechanism(self, position: int) -> Exponential:
-        """Return what chooses the quantile at this place."""
+        """Return what chooses the quantile at this rank."""
         return Exponential(self.epsilon, self.sensitivities[position], self.noise)
 
     @property

@@ -163,6 +163,6 @@ def plan_squares(
     except PlanError:
         raise PlanError(
             f"A noise multiplier of {plan.multiplier:.3g} for {len(ranges)} columns is "
-            "too large for whole numbers; raise epsilon or delta, or leave columns out."
+            "too large for integers; raise epsilon or delta, or leave columns out."
         ) from None
     return plan

@@ -41,9 +41,9 @@ MOST_OUTPUT = 0.05
 MOST_RIDGE = 0.01
 
 
-def output_ratio(law: str) -> float:
+def output_ratio(distribution: str) -> float:
     """Return how many times weaker in privacy the final noise is than the tilt."""
-    return OUTPUT_RATIO if law == "gaussian" else PURE_OUTPUT_RATIO
+    return OUTPUT_RATIO if distribution == "gaussian" else PURE_OUTPUT_RATIO
 
 
 @dataclass(frozen=True)

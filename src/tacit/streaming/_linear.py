@@ -118,7 +118,7 @@ class StreamRegressor(RegressorMixin):
         return np.clip(linear_scores(self, X), *public_range(self.y_range))
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that a small budget on few rows predicts little."""
+        """Return tags which say that a small budget on few rows predicts little."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         tags.input_tags.sparse = True

@@ -66,7 +66,7 @@ class CSVFile:
     names: list[str]
     encoding: str
     delimiter: str
-    n_rows: int | None = None  # only reading tells
+    n_rows: int | None = None  # unknown before it is read
 
     @classmethod
     def open(cls, path: Path, encoding: str, delimiter: str | None) -> CSVFile:
@@ -155,7 +155,7 @@ class CSVFile:
         if message.startswith("CSV parse error: Expected"):
             return (
                 "the rows do not all have as many fields as the header; look for "
-                "stray delimiters and quotes."
+                "misplaced delimiters and quotes."
             )
         return NOT_CSV
 
@@ -165,9 +165,9 @@ def of_arrow(content: bytes) -> Any:
 
     For bytes of Python they need its lock, and abort a process that ends meanwhile.
     """
-    held = pa.BufferOutputStream()
-    held.write(content)
-    return held.getvalue()
+    sink = pa.BufferOutputStream()
+    sink.write(content)
+    return sink.getvalue()
 
 
 def text_in_number(name: str) -> str:
@@ -295,7 +295,7 @@ class Lines:
         return text[:end]
 
     def _checked(self, lines: bytes, size: int) -> bytes:
-        """Return lines that all end in a line feed alone, or refuse them."""
+        """Return lines that all end in a line feed alone, or reject them."""
         if b"\0" in lines:
             self._reject(wrong_encoding(self._encoding))
         if b"\r" in lines:

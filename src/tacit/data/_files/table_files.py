@@ -36,9 +36,9 @@ JSON_LINES = (".jsonl", ".ndjson")
 class TableFile(Protocol):
     """A table that is read in batches of rows.
 
-    ``n_rows`` is None where only reading tells it. ``read`` gives batches with the
-    columns named in ``kinds``: ``"number"``, ``"category"``, or ``"raw"`` for one that
-    is passed through as it is.
+    ``n_rows`` is None where it is unknown before reading. ``read`` gives batches with
+    the columns named in ``kinds``: ``"number"``, ``"category"``, or ``"raw"`` for one
+    that is passed through as it is.
     """
 
     @property
@@ -99,7 +99,7 @@ class ArrowFile:
 
     path: Path
     schema: Any
-    n_rows: int | None = None  # the file tells it of each batch only
+    n_rows: int | None = None  # the file has it for each batch only
 
     @classmethod
     def open(cls, path: Path) -> ArrowFile:

@@ -45,7 +45,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Deviations of noise that a sum can have: 2**62 cells
+# Standard deviations of noise that a sum can have: 2**62 cells
 ROOM = 2.0**30
 # Numbers for which a second thread is worth its start
 MANY = 2**12

@@ -73,8 +73,8 @@ class BLTSum(CorrelatedSums):
     the column norm of C, the Toeplitz matrix with first column 1 and then
     ``sum_j w_j th_j^(k - 1)``: sums are those of ``C^-1 (C v + noise)`` (Dvijotham,
     McMahan, Pillutla, Steinke and Thakurta 2024). The norm is found by running the
-    recurrence over the horizon. On the grid the noise of the buffers is in whole
-    numbers, and how their rounding moves neighbors apart is part of the sensitivity.
+    recurrence over the horizon. On the grid the noise of the buffers is in
+    integers, and how their rounding moves neighbors apart is part of the sensitivity.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from tacit.solvers import Plan
 
 __all__ = ["USUAL_DELTA", "CompletionSolver", "counted"]
 
-# What a plan without a delta is told to take
+# What a plan without a delta takes
 USUAL_DELTA = "a delta of 1 / users^2, which is usual"
 
 

@@ -146,8 +146,8 @@ class FrankWolfeCompletion(CompletionSolver):
 
     Notes
     -----
-    **Guarantee.** All releases are Gaussian mechanisms of sums over users of whole
-    numbers, calibrated together and exactly (Balle and Wang 2018; Dong, Roth and Su
+    **Guarantee.** All releases are Gaussian mechanisms of sums over users of
+    integers, calibrated together and exactly (Balle and Wang 2018; Dong, Roth and Su
     2022); a user's row of residuals has the norm ``c``, so that she moves the matrix by
     ``sqrt(2) c^2`` if she is replaced and by ``c^2`` if she is added or removed. ``c``
     is ``row_norm``, or twice that for ``clip="row"``. Users' rows together are jointly

@@ -354,7 +354,7 @@ class IncrementalERM(StreamModel):
         return self.estimator_
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that this is of the type of its estimator."""
+        """Return tags which say that this is of the type of its estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         if isinstance(self.estimator, BaseEstimator):  # otherwise a plan rejects it

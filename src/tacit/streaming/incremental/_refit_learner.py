@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 # Parameters of an estimator that a stream sets for each fit
 SET_HERE = ("epsilon", "delta", "neighbors", "expected_rows", "random_state", "verbose")
-# Code of a row that cannot be used, in place of that of its class
+# Code of a row that cannot be used, instead of that of its class
 NO_LABEL = -1
 
 
@@ -69,7 +69,7 @@ class _RefitLedger(Ledger):
 
 @dataclass(frozen=True)
 class RefitReader:
-    """Rows as fits take them, with zeros or no row in place of unusable ones.
+    """Rows as fits take them, with zeros or no row instead of unusable ones.
 
     Parameters
     ----------

@@ -250,7 +250,7 @@ class HedgeAggregator(StreamModel):
         self.expert_ = int(self.weights_.argmax()) if certain else None
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what X and y may be."""
+        """Return tags which say what X and y may be."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.string = self.loss == "zero_one"

@@ -86,7 +86,7 @@ class ImplicitGradient:
 
     Notes
     -----
-    **Guarantee.** After step t, a row in place of another has moved the weights by at
+    **Guarantee.** After step t, a row instead of another has moved the weights by at
     most ``2 L / (strong_convexity * rows_per_step * (t + 1))``, L the Lipschitz
     constant of a row's loss, and by half of that if it was added or removed [1]_,
     Lemma 5.9, with the ridge left out, which is the same on both sides, and ``t + 1``
@@ -130,7 +130,7 @@ class ProjectedGradient:
     -----
     **Guarantee.** Step t has length ``1 / (strong_convexity * (t + kappa))`` with
     kappa the condition number, so that the first is within one over the smoothness and
-    none is wasted. A row in place of another has then moved the weights by at most
+    none is wasted. A row instead of another has then moved the weights by at most
     ``2 L / (strong_convexity * rows_per_step * (t + kappa))``. The published steps
     [1]_, Algorithm 5.3, are twice as long after a start without rows; a row then
     moves the weights by ``4 L / (strong_convexity * rows_per_step * t)``, twice what

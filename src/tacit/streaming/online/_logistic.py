@@ -318,7 +318,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         return np.log(self.predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that a small budget on few rows predicts little."""
+        """Return tags which say that a small budget on few rows predicts little."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = True
