@@ -165,3 +165,17 @@ def test_example_runs_in_time(path, tmp_path):
 def seconds_of_children():
     times = os.times()
     return times.children_user + times.children_system
+
+
+def test_the_report_on_the_start_page_is_what_is_printed():
+    page = (ROOT / "docs/use/get_started.md").read_text("utf-8")
+    code, quoted = (
+        re.search(rf"^```{kind}\n({start}.*?)^```$", page, re.S | re.M)[1]
+        for kind, start in (("python", "from sklearn.datasets"), ("text", "guarantee"))
+    )
+    names = {}
+    exec(code.replace("print(model", "(model"), names)
+    lines = str(names["model"].privacy_).splitlines()
+    for line, wanted in zip(lines, quoted.splitlines(), strict=True):
+        pattern = r".*".join(map(re.escape, wanted.split("...")))
+        assert re.fullmatch(pattern, line)

@@ -73,7 +73,7 @@ class Release:
         """Return the report of the charge of this release."""
         replaced = self.budget.neighbors is Neighbors.REPLACE_ONE
         counted = (f"the number of {self.unit} is public",) if replaced else ()
-        own = ("charged to a ledger of its own",) if own_ledger else ()
+        own = ("no shared ledger was charged",) if own_ledger else ()
         return PrivacyReport(
             guarantee=self.budget,
             spent=entry.event.curve(self.budget.neighbors).epsilon(self.budget.delta),

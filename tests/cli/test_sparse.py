@@ -88,7 +88,7 @@ def test_a_plan_names_the_solver_and_the_scores_to_expect(census, run):
     assert answer.code == 0, answer.err
     assert answer.data["estimator"] == "SparseLogisticRegression"
     assert answer.data["solver"].endswith("CoordinateDescent")
-    told = "features are cut to a range each, set without the data"
+    told = "features are clipped to a range each (chosen without looking at the data)"
     assert told in answer.data["assumptions"]
     assert len(answer.data["expected"]) == 3
 

@@ -106,8 +106,8 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
     assert 0.9 < report.spent <= 1.0
     assert [entry.label for entry in report.entries] == [type(model).__name__]
     told = " ".join(report.assumptions)
-    assert "set without the data" in told
-    assert ("targets are cut to [-4, 6]" in told) is not is_classifier(model)
+    assert "chosen without looking at the data" in told
+    assert ("targets are clipped to [-4, 6]" in told) is not is_classifier(model)
     assert ("number of rows is public" in told) is (neighbors == "replace_one")
 
 

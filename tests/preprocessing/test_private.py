@@ -62,7 +62,7 @@ def test_fits_every_budget_and_reports_it(kind, neighbors, delta, noise, seed):
     assert report.spent <= 1.0
     assert report.seeded
     said = " ".join(json.loads(report.to_json())["assumptions"])
-    assert "charged to a ledger of its own" in said
+    assert "no shared ledger was charged" in said
     assert ("number of rows is public" in said) == (neighbors == "replace_one")
     assert ("floating-point" in said) == (noise == "float")
 

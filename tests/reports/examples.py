@@ -53,7 +53,7 @@ def privacy(*, seeded=False, budget=None, event=FIT, label="readmission"):
     ledger = Ledger(budget)
     ledger.charge(event, label, seeded=seeded)
     assumptions = (
-        "rows are shortened to norm 3, set without the data",
+        "rows are clipped to L2 norm 3 (chosen without looking at the data)",
         "planned for 48211 rows; another number costs accuracy only",
         "the number of rows is public",
     )

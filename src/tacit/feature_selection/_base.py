@@ -43,7 +43,7 @@ __all__ = ["LABELED", "RANGED", "PlannedSelection", "PrivateSelector", "two_labe
 Mask = NDArray[np.bool_]
 
 # Assumptions in reports
-RANGED = "features are clipped to their ranges, set without the data"
+RANGED = "features are clipped to their ranges (chosen without looking at the data)"
 LABELED = "the two labels are public"
 
 

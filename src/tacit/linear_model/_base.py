@@ -461,5 +461,8 @@ def checked_penalty(penalty: Any, fit_intercept: bool) -> Certified | Free:
 
 def bounds_in_words(bounds: RowBounds) -> str:
     """Return the assumption of a report about the bound on rows."""
-    size = "norm" if bounds.norm == "l2" else "largest entry"
-    return f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"
+    size = "L2 norm" if bounds.norm == "l2" else "largest entry"
+    return (
+        f"rows are clipped to {size} {bounds.x_norm:g} "
+        "(chosen without looking at the data)"
+    )

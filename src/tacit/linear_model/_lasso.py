@@ -37,7 +37,7 @@ class SparseRegressor(PrivateRegressorMixin, SparseLinearModel):
         low, high = public_range(self.y_range)
         setting = self._setting_of(n_rows, n_features, is_sparse, loss=Squared())
         setting = replace(setting, center=self.target_unit()[0])
-        return setting.assuming(f"targets are cut to [{low:g}, {high:g}]")
+        return setting.assuming(f"targets are clipped to [{low:g}, {high:g}]")
 
     def _shaped(self, weights: Array, intercepts: Array) -> tuple[Array, Any]:
         """Return weights and intercept in the units of targets and features."""

@@ -98,7 +98,7 @@ class PrivateRegressorMixin(RegressorMixin):
             regularizer=penalty.rescaled(scale),
             assumptions=(
                 bounds_in_words(bounds),
-                f"targets are cut to [{low:g}, {high:g}]",
+                f"targets are clipped to [{low:g}, {high:g}]",
             ),
             center=center,
         )

@@ -160,7 +160,7 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
             regularizer=Simplex(),
             assumptions=(
                 bounds_in_words(bounds),
-                "targets are cut to [{:g}, {:g}]".format(*y_range),
+                "targets are clipped to [{:g}, {:g}]".format(*y_range),
             ),
         )
 

@@ -255,5 +255,8 @@ def features_in_words(features: FeatureBounds) -> str:
     """Return the assumption of a report about the ranges of features."""
     low, high = features.ends
     if len(set(features.low)) == len(set(features.high)) == 1:
-        return f"features are cut to [{low[0]:g}, {high[0]:g}], set without the data"
-    return "features are cut to a range each, set without the data"
+        return (
+            f"features are clipped to [{low[0]:g}, {high[0]:g}] "
+            "(chosen without looking at the data)"
+        )
+    return "features are clipped to a range each (chosen without looking at the data)"

@@ -79,7 +79,7 @@ class TwoStagePlan(PlainNumbers):
     def assumptions(self) -> tuple[str, ...]:
         if self.selection is None:
             first = [
-                f"all {self.n_selected} columns are kept, as no fewer were asked for"
+                f"all {self.n_selected} columns are kept: no smaller number was given"
             ]
         else:
             first = [*self.selection.assumptions]

@@ -96,7 +96,7 @@ class PrivateTransformer(
             budget,
             type(self).__name__,
             (
-                "values are clipped to the ranges, set without the data",
+                "values are clipped to the ranges (chosen without looking at the data)",
                 *plan.assumptions,
             ),
             seeded=is_seeded(self.random_state),
