@@ -267,12 +267,17 @@ def _classes(
 
 
 def recipe_files(tree: Path, addition: str) -> int:
-    """Return how many files the recipe of an addition names; 0 without a recipe."""
+    """Return how many files the recipe of an addition writes; 0 without a recipe.
+
+    Where a recipe has whole files, `tests/test_one_file.py` shows that they suffice.
+    """
     pages = (page for place in RECIPES for page in files(tree, place, ".md"))
     text = "\n".join(lines(pages))
-    section = re.search(rf"^##+ Add an? {addition}\b(.*?)(?=^##|\Z)", text, re.M | re.S)
-    named = re.findall(r"[\w.]+/(\w+\.(?:py|md))\b", section[1] if section else "")
-    return len(set(named))
+    found = re.search(rf"^## Add an? {addition}\b(.*?)(?=^## |\Z)", text, re.M | re.S)
+    section = found[1] if found else ""
+    whole = re.findall(r"^```python\n# (\S+\.py)$", section, re.M)
+    named = re.findall(r"[\w.]+/(\w+\.(?:py|md))\b", section)
+    return len(set(whole or named))
 
 
 def house_lines(tree: Path, *areas: str) -> dict[str, int]:
