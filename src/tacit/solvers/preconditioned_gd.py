@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -91,6 +92,11 @@ class PreconditionedGDPlan(SolverPlan):
         """What draws the noise of one step."""
         return Gaussian(self.multiplier, self.sensitivity, self.noise)
 
+    def check_noise(self) -> None:
+        """Reject noise that is too large for the grid; before the charge."""
+        self.mechanism.scale(self.problem.size)
+        self.moments.scale(self.problem.n_features)
+
     @property
     def event(self) -> Event:
         return Composed(
@@ -145,7 +151,19 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> PreconditionedGDPlan:
         """Choose steps and damping, then the least noise that fits."""
-        # long: one field of the plan after another, with noise found for all at once
+        planned = self.planner(problem, budget)
+        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+        plan.check_noise()
+        return plan
+
+    def planner(
+        self, problem: Problem, budget: Budget
+    ) -> Callable[[float], PreconditionedGDPlan]:
+        """Return what plans for one Gaussian mechanism of a given multiplier.
+
+        For algorithms of which this is a part, with the budget of the whole.
+        """
+        # long: one field of the plan after another
         self._reject(problem, budget)
         if_given(positive, clip=self.clip)
         start = at_zero(problem)
@@ -187,11 +205,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
                 self.noise,
             )
 
-        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
-        # noise too large for the grid is rejected here, not after the charge
-        plan.mechanism.scale(problem.size)
-        plan.moments.scale(problem.n_features)
-        return plan
+        return planned
 
     def _reject(self, problem: Problem, budget: Budget) -> None:
         problem.check_penalty("PreconditionedGD", "NoisyGD or AMP")

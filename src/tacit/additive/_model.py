@@ -1,0 +1,281 @@
+"""Base of the private additive models: one fit for one charge, and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import (
+    ExplicitSeed,
+    all_or_nothing,
+    checked_shape,
+    checked_targets,
+    guaranteed_budget,
+    planning_rows,
+)
+from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit._release import Release, charged_run
+from tacit._validate import at_least
+from tacit.additive._bins import Bins
+from tacit.additive._columns import Codes, Column, codes_of, public_columns
+from tacit.additive._plan import FARTHEST, AdditivePlan, Facts, planned_fit
+from tacit.additive._terms import Term, main_term, term_features
+from tacit.convex import Loss
+from tacit.data import RowBounds, bounded_rows
+from tacit.mechanisms.noise import check_noise
+from tacit.preprocessing._columns import columns_of
+from tacit.preprocessing._public import _as_table
+from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.solvers import PreconditionedGD
+from tacit.solvers._base import result_of
+
+__all__ = ["AdditiveModel", "Shape", "Task"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a fit learns: its loss, the public facts and the targets of the rows.
+
+    ``targets`` are -1 and 1 or codes of classes, or numbers in their own unit; None for
+    a plan.
+    """
+
+    loss: Loss
+    assumptions: tuple[str, ...]
+    classes: NDArray[Any] | None = None
+    y_range: tuple[float, float] | None = None
+    targets: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Shape function of one column: what each bin adds to the prediction.
+
+    Parameters
+    ----------
+    column
+        Name or position of the column.
+    edges
+        Lower ends of the bins of numbers, and the upper end of the last; None for
+        categories.
+    labels
+        Categories, ``"(other)"`` and ``"(missing)"``; of numbers ``"(missing)"`` alone.
+    values
+        What each bin adds, with the bin of missing cells last. Classes have a column
+        each where there are more than two.
+    mass
+        Fraction of the rows in each bin, with noise.
+    """
+
+    column: Any
+    edges: Array | None
+    labels: tuple[Any, ...]
+    values: Array
+    mass: Array
+
+
+class AdditiveModel(ExplicitSeed, BaseEstimator):
+    """Base of the additive classifier and regressor.
+
+    A subclass describes what it learns in ``_task``.
+    """
+
+    epsilon: float
+    delta: float | None
+    ranges: Any
+    categories: Any
+    neighbors: str | Neighbors
+    expected_rows: int | None
+    noise: str
+    random_state: RandomSource
+    intercept_: Any
+    shapes_: list[Shape]
+    privacy_: PrivacyReport
+    n_features_in_: int
+    _columns: tuple[Column, ...]
+    _bins: list[Bins]
+
+    def _task(self, y: NDArray[Any] | None) -> Task:
+        """Return what a fit learns, from parameters and targets."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:
+        """Fit the shapes, charging the ledger first.
+
+        Parameters
+        ----------
+        X
+            Table with one row a person: a data frame, or rows of cells.
+        y
+            Labels or targets.
+        ledger
+            Ledger to charge; None creates one for this fit.
+        """
+        with all_or_nothing(self):
+            X = _as_table(X)
+            n_rows, _ = checked_shape(
+                self, X, fitting=True, least_rows=2 if self._counted() else 0
+            )
+            y = checked_targets(y, n_rows, labels=is_classifier(self))
+            columns = tuple(
+                public_columns(self.ranges, self.categories, columns_of(self))
+            )
+            task = self._task(y)
+            budget, plan = self._planned(columns, task, n_rows)
+            rng = noise_generator(self.random_state)
+            release = Release(
+                plan.event,
+                budget,
+                type(self).__name__,
+                (*task.assumptions, *plan.assumptions),
+                seeded=is_seeded(self.random_state),
+            )
+            public_rows = n_rows if self._counted() else None
+            found, self.privacy_ = charged_run(
+                release,
+                ledger,
+                lambda codes: _run(plan, columns, codes, task, public_rows, rng),
+                check=lambda: codes_of(X, columns),
+            )
+            self._columns = columns
+            self._keep(found, task)
+        return self
+
+    def plan(self, n_rows: int, n_features: int | None = None) -> AdditivePlan:
+        """Return what `fit` will do and spend on a table of this size; reads no row.
+
+        Parameters
+        ----------
+        n_rows
+            Number of rows, which is public or a guess.
+        n_features
+            Number of columns; None for those with an entry in ``ranges`` or
+            ``categories``.
+        """
+        at_least(2 if self._counted() else 0, n_rows=n_rows)
+        given = [self.ranges, self.categories]
+        named = [name for facts in given if isinstance(facts, Mapping) for name in facts]
+        if n_features is not None:
+            at_least(1, n_features=n_features)
+        names: Sequence[Any] = named or range(n_features or 1)
+        columns = tuple(public_columns(self.ranges, self.categories, names))
+        return self._planned(columns, self._task(None), int(n_rows))[1]
+
+    def _counted(self) -> bool:
+        return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
+
+    def _planned(
+        self, columns: tuple[Column, ...], task: Task, n_rows: int
+    ) -> tuple[Budget, AdditivePlan]:
+        """Return the budget and the plan, from public facts alone."""
+        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        check_noise(self.noise)
+        facts = Facts(
+            columns,
+            planning_rows(budget, n_rows, self.expected_rows),
+            task.loss,
+            task.y_range,
+        )
+        return budget, planned_fit(facts, budget, self.noise)
+
+    def _keep(self, found: Found, task: Task) -> None:
+        """Set the fitted attributes: centered shapes, and the intercept."""
+        self._bins = found.bins
+        self.shapes_, intercept = [], found.intercept * found.unit + found.center
+        for bins, values in zip(found.bins, found.values, strict=True):
+            scaled = values * found.unit
+            mean = bins.mass @ scaled / max(float(bins.mass.sum()), 1e-300)
+            intercept = intercept + mean
+            self.shapes_.append(_shape(bins, scaled - mean))
+        self.intercept_ = intercept
+
+    def _scores(self, X: Any) -> Array:
+        """Return the margins of rows: the intercept and the shapes of their cells."""
+        return self.intercept_ + sum(self._contributions(X))
+
+    def _contributions(self, X: Any) -> list[Array]:
+        check_is_fitted(self)
+        X = _as_table(X)
+        checked_shape(self, X, fitting=False)
+        codes = codes_of(X, self._columns)
+        return [
+            shape.values[bins.of(codes[:, k])]
+            for k, (bins, shape) in enumerate(
+                zip(self._bins, self.shapes_, strict=True)
+            )
+        ]
+
+    def contributions(self, X: Any) -> Array:
+        """Return what each column adds to the margin of each row.
+
+        The sum over columns and ``intercept_`` is the margin. With more than two
+        classes there is a last axis of them.
+        """
+        return np.stack(self._contributions(X), axis=1).squeeze(-1)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that cells may be categories or missing."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a fit released, in units of the targets: bins, shapes and an intercept."""
+
+    bins: list[Bins]
+    values: list[Array]
+    intercept: Array
+    center: float
+    unit: float
+
+
+def _run(
+    plan: AdditivePlan,
+    columns: Sequence[Column],
+    codes: Codes,
+    task: Task,
+    n_rows: int | None,
+    rng: np.random.Generator,
+) -> Found:
+    """Release bins, units and weights, one after the other."""
+    bins, total = plan.bins.run(codes, columns, n_rows, rng)
+    center, unit, y = 0.0, 1.0, task.targets
+    if plan.targets is not None:
+        center, unit = plan.targets.run(y, total, rng)
+        y = np.clip((y - center) / unit, -FARTHEST, FARTHEST)
+    terms = [main_term(k, each) for k, each in enumerate(bins)]
+    of_rows = np.column_stack([each.of(codes[:, k]) for k, each in enumerate(bins)])
+    constant = plan.descent.problem.constant
+    bounds = RowBounds(plan.x_norm, y_range=plan.descent.problem.bounds.y_range)
+    rows = bounded_rows(term_features(terms, of_rows), y, bounds, constant)
+    W = result_of(PreconditionedGD(), plan.descent, rows, rng).coefficients
+    return Found(
+        bins, _values(terms, W[:-1]), W[-1] * float(constant or 0.0), center, unit
+    )
+
+
+def _values(terms: Sequence[Term], weights: Array) -> list[Array]:
+    ends = np.cumsum([term.n_features for term in terms])
+    parts = np.split(weights, ends[:-1])
+    return [term.shape(part) for term, part in zip(terms, parts, strict=True)]
+
+
+def _shape(bins: Bins, values: Array) -> Shape:
+    column = bins.column
+    if column.is_numeric:
+        edges = np.array([column.edge(int(cell)) for cell in bins.starts])
+        edges = np.append(edges, column.high)
+        return Shape(column.name, edges, ("(missing)",), values, bins.mass)
+    labels = (*(column.categories or ()), "(other)", "(missing)")
+    return Shape(column.name, None, labels, values, bins.mass)

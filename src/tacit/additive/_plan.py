@@ -1,0 +1,151 @@
+"""Plan of an additive fit: bins, units of the targets and a descent, in one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from tacit._validate import PlainNumbers
+from tacit.additive._bins import BinsPlan
+from tacit.additive._columns import Column
+from tacit.additive._targets import TargetsPlan
+from tacit.additive._terms import (
+    NUMERIC_NORM,
+    WAVES,
+)
+from tacit.convex import Huber, Loss
+from tacit.data import RowBounds
+from tacit.privacy import Budget, Composed, Event, calibrate
+from tacit.solvers import PreconditionedGD, Problem
+from tacit.solvers._base import INTERCEPT_FRACTION
+from tacit.solvers._gradients.descent import capped_where_noisy
+from tacit.solvers.preconditioned_gd import (
+    STEPS_ONE,
+    PreconditionedGDPlan,
+    damping_rule,
+)
+
+__all__ = ["FARTHEST", "AdditivePlan", "Facts", "planned_fit", "regression_loss"]
+
+# Fractions of the squared privacy parameter: counts of bins, and units of targets
+BINS_FRACTION, TARGETS_FRACTION = 0.10, 0.02
+# Residuals are clipped here, in units of the spread of the targets, and targets there
+RESIDUAL_CLIP, FARTHEST = 0.5, 8.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Public facts that a plan is made from.
+
+    Parameters
+    ----------
+    columns
+        Facts about the columns.
+    n_rows
+        Number of rows to plan for.
+    loss
+        Loss of the margins, with residuals in units of the spread of the targets.
+    y_range
+        Range of the targets of a regression, or None.
+    classes
+        Public labels of a classification, or None.
+    """
+
+    columns: tuple[Column, ...]
+    n_rows: int
+    loss: Loss
+    y_range: tuple[float, float] | None = None
+    classes: tuple[object, ...] | None = None
+
+
+@dataclass(frozen=True)
+class AdditivePlan(PlainNumbers):
+    """Everything that an additive fit releases, fixed without data.
+
+    Notes
+    -----
+    **Guarantee.** Counts, units of the targets and the descent are Gaussian mechanisms,
+    each of which may depend on what was released before, so that their squared
+    parameters add up (Dong, Roth and Su 2022, Corollary 3.3). Features of a row depend
+    on that row and on released bins alone.
+    """
+
+    bins: BinsPlan
+    targets: TargetsPlan | None
+    descent: PreconditionedGDPlan
+    x_norm: float
+
+    @property
+    def event(self) -> Event:
+        parts = (self.bins, *((self.targets,) if self.targets else ()), self.descent)
+        return Composed(tuple(part.event for part in parts))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.descent.assumptions
+
+    def check_noise(self) -> None:
+        """Reject noise that is too large for the grid; before the charge."""
+        self.bins.mechanism.scale(1)
+        self.descent.check_noise()
+
+
+def regression_loss() -> Loss:
+    """Return the loss of residuals in units of the spread of the targets."""
+    return Huber(RESIDUAL_CLIP)
+
+
+def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
+    """Return the plan with the least noise that fits the budget."""
+    x_norm = _norm(facts.columns)
+    problem = _problem(facts, x_norm)
+    damping = None
+    if facts.y_range is None:
+        problem = replace(problem, loss=capped_where_noisy(problem, budget))
+    else:
+        # what the noise is compared with is a residual of one spread
+        unit = replace(problem, bounds=replace(problem.bounds, y_range=(-1.0, 1.0)))
+        damping = damping_rule(unit, budget, STEPS_ONE, RESIDUAL_CLIP)
+    fractions = [BINS_FRACTION, TARGETS_FRACTION if facts.y_range else 0.0]
+    descent = PreconditionedGD(damping=damping, noise=noise).planner(problem, budget)
+    n_rounds, n_columns = 4, len(facts.columns)
+
+    def planned(multiplier: float) -> AdditivePlan:
+        bins, targets = (
+            multiplier / sqrt(fraction) if fraction else 0.0 for fraction in fractions
+        )
+        return AdditivePlan(
+            BinsPlan(n_columns, budget.neighbors, bins * sqrt(n_rounds), noise),
+            None
+            if facts.y_range is None
+            else TargetsPlan(
+                *facts.y_range, budget.neighbors, targets * sqrt(2), noise
+            ),
+            descent(multiplier / sqrt(1 - sum(fractions))),
+            x_norm,
+        )
+
+    plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+    plan.check_noise()
+    return plan
+
+
+def _norm(columns: Sequence[Column]) -> float:
+    """Return the norm that features of a row are clipped to."""
+    return sqrt(sum(NUMERIC_NORM if each.is_numeric else 1.0 for each in columns))
+
+
+def _problem(facts: Facts, x_norm: float) -> Problem:
+    """Return what the descent solves; its size is public, as bins are not counted."""
+    sizes = [WAVES + 1 if each.is_numeric else each.n_codes for each in facts.columns]
+    constant = INTERCEPT_FRACTION * x_norm
+    ends = (-1.0, 1.0) if facts.y_range is None else (-FARTHEST, FARTHEST)
+    bounds = RowBounds(x_norm, y_range=ends)
+    return Problem(
+        loss=facts.loss,
+        bounds=bounds.with_intercept(constant),
+        n_rows=facts.n_rows,
+        n_features=sum(sizes) + 1,
+        constant=constant,
+    )
