@@ -21,7 +21,7 @@ from tacit.mechanisms import Gaussian
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Event, GaussianNoise, Neighbors, Repeated
 
-__all__ = ["Bins", "BinsPlan"]
+__all__ = ["ROUNDS", "Bins", "BinsPlan"]
 
 Array = NDArray[np.float64]
 

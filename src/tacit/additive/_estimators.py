@@ -53,6 +53,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     classes
         Public labels. None takes them from ``y``, which makes the set of labels an
         assumption of the guarantee.
+    interactions
+        Number of pairs of columns that are chosen privately and fitted too, or a list
+        of pairs of names, which are public then. 0 for none.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
@@ -71,6 +74,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         Labels.
     shapes_ : list of Shape
         Shape function of each column, with mean zero over its bins.
+    pairs_ : list of PairShape
+        What each pair of columns adds.
     intercept_ : ndarray of shape (1 or n_classes,)
         Margins of a row whose shapes add nothing.
     privacy_ : PrivacyReport
@@ -106,6 +111,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         ranges: Any = None,
         categories: Any = None,
         classes: Any = None,
+        interactions: Any = 0,
         neighbors: str | Neighbors = "replace_one",
         expected_rows: int | None = None,
         noise: str = "grid",
@@ -116,6 +122,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         self.ranges = ranges
         self.categories = categories
         self.classes = classes
+        self.interactions = interactions
         self.neighbors = neighbors
         self.expected_rows = expected_rows
         self.noise = noise
@@ -183,6 +190,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         sequence with a list or None a column. Cells that are not listed share a level.
     y_range
         Lowest and highest target, public and required. Targets outside are clipped.
+    interactions
+        Number of pairs of columns that are chosen privately and fitted too, or a list
+        of pairs of names, which are public then. 0 for none.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
@@ -199,6 +209,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     ----------
     shapes_ : list of Shape
         Shape function of each column, with mean zero over its bins.
+    pairs_ : list of PairShape
+        What each pair of columns adds.
     intercept_ : ndarray of shape (1,)
         Prediction for a row whose shapes add nothing.
     privacy_ : PrivacyReport
@@ -228,6 +240,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         ranges: Any = None,
         categories: Any = None,
         y_range: tuple[float, float] | None = None,
+        interactions: Any = 0,
         neighbors: str | Neighbors = "replace_one",
         expected_rows: int | None = None,
         noise: str = "grid",
@@ -238,6 +251,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         self.ranges = ranges
         self.categories = categories
         self.y_range = y_range
+        self.interactions = interactions
         self.neighbors = neighbors
         self.expected_rows = expected_rows
         self.noise = noise

@@ -25,6 +25,7 @@ from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column, codes_of, public_columns
+from tacit.additive._pairs import chosen_pairs
 from tacit.additive._plan import FARTHEST, AdditivePlan, Facts, planned_fit
 from tacit.additive._terms import Term, main_term, term_features
 from tacit.convex import Loss
@@ -83,6 +84,22 @@ class Shape:
     mass: Array
 
 
+@dataclass(frozen=True, eq=False)
+class PairShape:
+    """What each pair of bins of two columns adds to the prediction.
+
+    Parameters
+    ----------
+    columns
+        Names or positions of the columns.
+    values
+        An axis for the bins of each column, and one for classes.
+    """
+
+    columns: tuple[Any, Any]
+    values: Array
+
+
 class AdditiveModel(ExplicitSeed, BaseEstimator):
     """Base of the additive classifier and regressor.
 
@@ -93,12 +110,14 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
     delta: float | None
     ranges: Any
     categories: Any
+    interactions: Any
     neighbors: str | Neighbors
     expected_rows: int | None
     noise: str
     random_state: RandomSource
     intercept_: Any
     shapes_: list[Shape]
+    pairs_: list[PairShape]
     privacy_: PrivacyReport
     n_features_in_: int
     _columns: tuple[Column, ...]
@@ -179,11 +198,14 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         """Return the budget and the plan, from public facts alone."""
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         check_noise(self.noise)
+        names = [column.name for column in columns]
+        interactions = chosen_pairs(self.interactions, names, len(names))
         facts = Facts(
             columns,
             planning_rows(budget, n_rows, self.expected_rows),
             task.loss,
             task.y_range,
+            interactions,
         )
         return budget, planned_fit(facts, budget, self.noise)
 
@@ -197,6 +219,12 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             intercept = intercept + mean
             self.shapes_.append(_shape(bins, scaled - mean))
         self.intercept_ = intercept
+        names = [each.column.name for each in found.bins]
+        self._pairs = [pair for pair, _ in found.pairs]
+        self.pairs_ = [
+            PairShape((names[j], names[k]), values * found.unit)
+            for (j, k), values in found.pairs
+        ]
 
     def _scores(self, X: Any) -> Array:
         """Return the margins of rows: the intercept and the shapes of their cells."""
@@ -207,17 +235,20 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         X = _as_table(X)
         checked_shape(self, X, fitting=False)
         codes = codes_of(X, self._columns)
-        return [
-            shape.values[bins.of(codes[:, k])]
-            for k, (bins, shape) in enumerate(
-                zip(self._bins, self.shapes_, strict=True)
-            )
+        of_rows = [bins.of(codes[:, k]) for k, bins in enumerate(self._bins)]
+        mains = [
+            shape.values[own] for shape, own in zip(self.shapes_, of_rows, strict=True)
         ]
+        pairs = [
+            pair.values[of_rows[j], of_rows[k]]
+            for (j, k), pair in zip(self._pairs, self.pairs_, strict=True)
+        ]
+        return mains + pairs
 
     def contributions(self, X: Any) -> Array:
-        """Return what each column adds to the margin of each row.
+        """Return what each column and each pair adds to the margin of each row.
 
-        The sum over columns and ``intercept_`` is the margin. With more than two
+        The sum over them and ``intercept_`` is the margin. With more than two
         classes there is a last axis of them.
         """
         return np.stack(self._contributions(X), axis=1).squeeze(-1)
@@ -238,6 +269,7 @@ class Found:
     intercept: Array
     center: float
     unit: float
+    pairs: list[tuple[tuple[int, ...], Array]]
 
 
 def _run(
@@ -260,9 +292,18 @@ def _run(
     bounds = RowBounds(plan.x_norm, y_range=plan.descent.problem.bounds.y_range)
     rows = bounded_rows(term_features(terms, of_rows), y, bounds, constant)
     W = result_of(PreconditionedGD(), plan.descent, rows, rng).coefficients
-    return Found(
-        bins, _values(terms, W[:-1]), W[-1] * float(constant or 0.0), center, unit
-    )
+    values, intercept = _values(terms, W[:-1]), W[-1] * float(constant or 0.0)
+    pairs: list[tuple[tuple[int, ...], Array]] = []
+    if plan.pairs is not None:
+        margins = intercept + sum(
+            each[of_rows[:, k]] for k, each in enumerate(values)
+        )
+        shifted = np.column_stack([y, margins])
+        pairs = [
+            (term.columns, term.shape(weights))
+            for term, weights in plan.pairs.run(bins, of_rows, shifted, rng)
+        ]
+    return Found(bins, values, intercept, center, unit, pairs)
 
 
 def _values(terms: Sequence[Term], weights: Array) -> list[Array]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from tacit._validate import PlainNumbers
-from tacit.additive._bins import BinsPlan
+from tacit.additive._bins import ROUNDS, BinsPlan
 from tacit.additive._columns import Column
+from tacit.additive._pairs import PairsPlan, pairs_planner
 from tacit.additive._targets import TargetsPlan
 from tacit.additive._terms import (
     NUMERIC_NORM,
@@ -29,7 +30,7 @@ from tacit.solvers.preconditioned_gd import (
 __all__ = ["FARTHEST", "AdditivePlan", "Facts", "planned_fit", "regression_loss"]
 
 # Fractions of the squared privacy parameter: counts of bins, and units of targets
-BINS_FRACTION, TARGETS_FRACTION = 0.10, 0.02
+BINS_FRACTION, TARGETS_FRACTION, PAIRS_FRACTION = 0.10, 0.02, 0.30
 # Residuals are clipped here, in units of the spread of the targets, and targets there
 RESIDUAL_CLIP, FARTHEST = 0.5, 8.0
 
@@ -48,15 +49,15 @@ class Facts:
         Loss of the margins, with residuals in units of the spread of the targets.
     y_range
         Range of the targets of a regression, or None.
-    classes
-        Public labels of a classification, or None.
+    interactions
+        Number of pairs to choose, or the positions of given ones.
     """
 
     columns: tuple[Column, ...]
     n_rows: int
     loss: Loss
     y_range: tuple[float, float] | None = None
-    classes: tuple[object, ...] | None = None
+    interactions: int | tuple[tuple[int, int], ...] = 0
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,13 @@ class AdditivePlan(PlainNumbers):
     bins: BinsPlan
     targets: TargetsPlan | None
     descent: PreconditionedGDPlan
+    pairs: PairsPlan | None
     x_norm: float
 
     @property
     def event(self) -> Event:
-        parts = (self.bins, *((self.targets,) if self.targets else ()), self.descent)
-        return Composed(tuple(part.event for part in parts))
+        parts = (self.bins, self.targets, self.descent, self.pairs)
+        return Composed(tuple(part.event for part in parts if part is not None))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -89,6 +91,8 @@ class AdditivePlan(PlainNumbers):
         """Reject noise that is too large for the grid; before the charge."""
         self.bins.mechanism.scale(1)
         self.descent.check_noise()
+        if self.pairs is not None:
+            self.pairs.check_noise()
 
 
 def regression_loss() -> Loss:
@@ -100,29 +104,42 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
     """Return the plan with the least noise that fits the budget."""
     x_norm = _norm(facts.columns)
     problem = _problem(facts, x_norm)
-    damping = None
     if facts.y_range is None:
         problem = replace(problem, loss=capped_where_noisy(problem, budget))
-    else:
-        # what the noise is compared with is a residual of one spread
-        unit = replace(problem, bounds=replace(problem.bounds, y_range=(-1.0, 1.0)))
-        damping = damping_rule(unit, budget, STEPS_ONE, RESIDUAL_CLIP)
-    fractions = [BINS_FRACTION, TARGETS_FRACTION if facts.y_range else 0.0]
-    descent = PreconditionedGD(damping=damping, noise=noise).planner(problem, budget)
-    n_rounds, n_columns = 4, len(facts.columns)
+
+    def solver(problem: Problem) -> PreconditionedGD:
+        damping = None
+        if facts.y_range is not None:
+            # what the noise is compared with is a residual of one spread
+            unit = replace(problem.bounds, y_range=(-1.0, 1.0))
+            alike = replace(problem, bounds=unit)
+            damping = damping_rule(alike, budget, STEPS_ONE, RESIDUAL_CLIP)
+        return PreconditionedGD(damping=damping, noise=noise)
+
+    descent = solver(problem).planner(problem, budget)
+    fractions = {
+        "bins": BINS_FRACTION,
+        "targets": TARGETS_FRACTION if facts.y_range else 0.0,
+        "pairs": PAIRS_FRACTION if facts.interactions else 0.0,
+    }
+    if facts.interactions:
+        pairs = pairs_planner(
+            facts.columns, facts.interactions, problem, budget, solver
+        )
+    shares = {name: sqrt(fraction) for name, fraction in fractions.items()}
+    rest = sqrt(1 - sum(fractions.values()))
 
     def planned(multiplier: float) -> AdditivePlan:
-        bins, targets = (
-            multiplier / sqrt(fraction) if fraction else 0.0 for fraction in fractions
-        )
+        counts = multiplier * sqrt(len(ROUNDS)) / shares["bins"]
+        units = None
+        if facts.y_range is not None:
+            both = multiplier * sqrt(2) / shares["targets"]
+            units = TargetsPlan(*facts.y_range, budget.neighbors, both, noise)
         return AdditivePlan(
-            BinsPlan(n_columns, budget.neighbors, bins * sqrt(n_rounds), noise),
-            None
-            if facts.y_range is None
-            else TargetsPlan(
-                *facts.y_range, budget.neighbors, targets * sqrt(2), noise
-            ),
-            descent(multiplier / sqrt(1 - sum(fractions))),
+            BinsPlan(len(facts.columns), budget.neighbors, counts, noise),
+            units,
+            descent(multiplier / rest),
+            pairs(multiplier / shares["pairs"]) if facts.interactions else None,
             x_norm,
         )
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tacit.additive._bins import Bins
 
-__all__ = ["Term", "main_term", "pair_term", "term_features"]
+__all__ = ["Term", "main_term", "pair_factor", "term_features"]
 
 Array = NDArray[np.float64]
 
@@ -39,13 +39,10 @@ class Term:
         Positions of the columns.
     factors
         Features of each bin, one matrix a column.
-    squared_norm
-        What the squared norm of a row's features is clipped to on average.
     """
 
     columns: tuple[int, ...]
     factors: tuple[Array, ...]
-    squared_norm: float
 
     @property
     def n_features(self) -> int:
@@ -79,21 +76,15 @@ def _products(first: Array, second: Array) -> Array:
 def main_term(position: int, bins: Bins) -> Term:
     """Return the term of one column."""
     if not bins.column.is_numeric:
-        return Term((position,), (np.eye(bins.n_bins),), 1.0)
+        return Term((position,), (np.eye(bins.n_bins),))
     factor = np.zeros((bins.n_bins, WAVES + 1))
     factor[:-1, :-1] = _waves(bins, 1.0 / np.arange(1, WAVES + 1))
     factor[-1, -1] = 1.0  # a missing cell
-    return Term((position,), (factor,), NUMERIC_NORM)
+    return Term((position,), (factor,))
 
 
-def pair_term(positions: tuple[int, int], bins: Sequence[Bins]) -> Term:
-    """Return the term of two columns, with few features of each."""
-    factors = tuple(_pair_factor(each) for each in bins)
-    norms = [NUMERIC_NORM if each.column.is_numeric else 1.0 for each in bins]
-    return Term(positions, factors, float(np.prod(norms)))
-
-
-def _pair_factor(bins: Bins) -> Array:
+def pair_factor(bins: Bins) -> Array:
+    """Return the few features that a column has in pairs."""
     if bins.column.is_numeric:
         factor = np.zeros((bins.n_bins, PAIR_WAVES))
         factor[:-1] = _waves(bins, 1.0 / np.arange(1, PAIR_WAVES + 1))
