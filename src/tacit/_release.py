@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
-from tacit.privacy.report import Entry
+from tacit.privacy.report import Entry, is_note
 
 __all__ = [
     "Diverged",
@@ -55,7 +55,7 @@ class Release:
     label
         Name under which ledgers list it.
     assumptions
-        What the guarantee rests on, in words.
+        What the guarantee rests on, in words, and notes of the plan.
     seeded
         Whether the noise comes from a fixed seed.
     unit
@@ -78,7 +78,8 @@ class Release:
             guarantee=self.budget,
             spent=entry.event.curve(self.budget.neighbors).epsilon(self.budget.delta),
             entries=(entry,),
-            assumptions=(*self.assumptions, *counted, *own),
+            assumptions=(*(a for a in self.assumptions if not is_note(a)), *counted),
+            notes=(*filter(is_note, self.assumptions), *own),
         )
 
 

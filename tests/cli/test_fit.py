@@ -228,6 +228,8 @@ def test_what_is_planned_is_what_is_charged(census, run):
     report = json.loads((census / "model" / "privacy.json").read_text("utf-8"))
     assert report["promise"]["epsilon"] == plan["epsilon"]
     assert set(plan["assumptions"]) <= set(data["privacy"]["assumptions"])
+    assert set(plan["notes"]) <= set(data["privacy"]["notes"])
+    assert "another number costs accuracy only" in "".join(plan["notes"])
 
 
 def test_every_estimator_has_a_name_at_the_command_line():

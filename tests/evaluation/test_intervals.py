@@ -201,7 +201,7 @@ def test_the_report_says_what_the_promise_rests_on():
     model = logistic(random_state=0).fit(X, y)
     report = coefficient_intervals(model, X, y, epsilon=0.5, random_state=1).privacy
     assert report.seeded
-    assert "no shared ledger was charged" in report.assumptions
+    assert "no shared ledger was charged" in report.notes
     assert "the number of rows is public" in report.assumptions
     assert any("clipped to L2 norm 1" in words for words in report.assumptions)
 

@@ -191,7 +191,7 @@ def test_the_relation_is_that_of_the_model():
     report = private_score(model, X, y, epsilon=1.0).privacy
     assert report.guarantee.neighbors is Neighbors.ADD_OR_REMOVE_ONE
     assert "the number of rows is public" not in report.assumptions
-    assert "no shared ledger was charged" in report.assumptions
+    assert "no shared ledger was charged" in report.notes
 
 
 def test_a_pipeline_is_scored_and_its_assumption_told():

@@ -34,6 +34,7 @@ from tacit.linear_model import (
     SparseLogisticRegression,
 )
 from tacit.privacy import Budget, Ledger, Neighbors
+from tacit.privacy.report import is_note
 from tacit.solvers import NoisyGD
 
 N, P = 120, 3
@@ -288,7 +289,9 @@ def test_a_plan_without_rows_is_what_a_fit_is_charged(model):
     report = clone(model).fit(X, y).privacy_
     assert report.entries[0].event == planned.event
     assert report.guarantee == planned.budget
-    assert set(planned.assumptions) <= set(report.assumptions)
+    assert set(planned.assumptions) <= {*report.assumptions, *report.notes}
+    assert set(filter(is_note, planned.assumptions)) <= set(report.notes)
+    assert not any(map(is_note, report.assumptions))
 
 
 def test_a_plan_of_a_classifier_needs_its_classes():

@@ -186,7 +186,7 @@ def test_choices_are_charged_before_they_are_made():
     models = [classifier(), classifier(-1.0)]
     choice = private_choice(models, X, y, epsilon=0.7, ledger=ledger)
     assert ledger.spent() == pytest.approx(0.7, rel=1e-5)
-    assert "no shared ledger was charged" not in choice.privacy.assumptions
+    assert "no shared ledger was charged" not in choice.privacy.notes
     with pytest.raises(BudgetExceeded, match="private choice"):
         private_choice(models, X, y, epsilon=0.7, ledger=ledger)
 

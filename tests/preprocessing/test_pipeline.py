@@ -165,7 +165,7 @@ def test_without_a_ledger_each_step_has_its_own():
         pipeline.fit(X[list(RANGES)], y)
     for step, epsilon in zip(pipeline, (0.5, 1.0), strict=True):
         assert step.privacy_.guarantee.epsilon == epsilon
-        assert "no shared ledger was charged" in step.privacy_.assumptions
+        assert "no shared ledger was charged" in step.privacy_.notes
 
 
 def test_without_routing_the_ledger_can_be_given_to_each_step_by_name():

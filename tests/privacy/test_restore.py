@@ -1,6 +1,7 @@
 """Events and reports written as plain data come back as they were."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -20,6 +21,7 @@ from tacit.privacy import (
 from tacit.privacy.combined import FixedSizeSampled, OneOf, Parallel, RepeatAndSelect
 from tacit.privacy.event_data import describe, restore
 from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
+from tacit.privacy.report import is_note, rows_note
 
 NOISE = GaussianNoise(1.2345678901234567)
 EVENTS = [
@@ -77,7 +79,21 @@ def test_a_report_goes_through_json():
     ledger = Ledger(Budget(1.0, 1e-6, "add_or_remove_one"))
     ledger.charge(PoissonSampled(GaussianNoise(20.0), 0.01), "counts", seeded=True)
     report = ledger.report(("the number of rows is guessed",))
-    assert PrivacyReport.from_dict(json.loads(report.to_json())) == report
+    for notes in ((), ("no shared ledger was charged",)):
+        report = replace(report, notes=notes)
+        assert PrivacyReport.from_dict(json.loads(report.to_json())) == report
+        assert ("notes" in report.to_dict()) == bool(notes)
+
+
+def test_an_assumption_and_a_note_are_told_apart():
+    report = replace(
+        Ledger(Budget(1.0)).report(("rows are clipped",)), notes=(rows_note(40),)
+    )
+    lines = str(report).splitlines()
+    assert "assumes      rows are clipped" in lines
+    assert f"note         {rows_note(40)}" in lines
+    assert is_note(rows_note(40))
+    assert not is_note("rows are clipped")
 
 
 SAMPLED = describe(PoissonSampled(NOISE, 0.01))

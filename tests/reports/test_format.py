@@ -2,6 +2,7 @@
 
 import pytest
 
+from tacit.privacy import budget
 from tacit.privacy.combined import FixedSizeSampled, PoissonSampled
 from tacit.privacy.event_data import describe
 from tacit.privacy.events import (
@@ -29,6 +30,7 @@ from tacit.reports._format import (
     number_up,
     one_in,
     percent,
+    spent_up,
     stamp,
     tiny,
     tiny_up,
@@ -109,6 +111,13 @@ def test_bounds_are_rounded_up(share, text):
 )
 def test_guarantees_are_rounded_up(value, text):
     assert number_up(value) == text
+
+
+def test_what_is_spent_is_rounded_alike_on_pages_and_in_print():
+    # 1.1000004 is 1.1, as the search for it is no more exact
+    for spent, text in ((0.895832, "0.8959"), (1.1000004, "1.1"), (1.2001, "1.201")):
+        assert spent_up(spent) == budget.spent_up(spent) == text
+    assert (spent_up(0.0), budget.spent_up(0.0), spent_up(None)) == ("0", "0", NOTHING)
 
 
 def test_deltas_are_rounded_up_and_one_in_n_down():

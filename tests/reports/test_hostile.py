@@ -40,6 +40,7 @@ def poisoned(*texts):
     account["as_of"] = next(turn)
     report = privacy(label=next(turn))
     report["assumptions"] = [next(turn), next(turn)]
+    report["notes"] = [next(turn)]
     base = facts()
     extra = privacy(label=next(turn))
     return base | {

@@ -73,6 +73,8 @@ def test_limits_on_an_attacker_are_those_of_the_exact_curve_and_of_the_budget(pa
             assert at_most(float(bound.precision(rate))) in shown
         for chance in (0.05, 0.001):
             assert at_most(bound.posterior(chance)) in shown
+    assert "In 999 of 1,000 fits, an attacker" in shown
+    assert "Certainty in 19 of 20 fits, at most" in shown
     assert "Wasserman and Zhou" in shown
 
 
@@ -162,6 +164,13 @@ def test_an_allowance_shows_its_amount_and_is_the_owners_work():
     assert "stranger" not in people
 
 
+def test_charges_and_columns_are_counted_as_people_count_them(page):
+    shown = words(page)  # of three charges, one was voided
+    assert "by 2 charges; open reservations count too." in shown
+    assert "with 3 columns, encoded as 18" in shown
+    assert "with 18 columns." in words(report_html(facts(schema=None)))
+
+
 def test_the_ledger_shows_people_records_and_cancellations(page):
     shown = words(page)
     for part in (
@@ -197,6 +206,18 @@ def test_accuracy_is_shown_only_if_it_was_charged(page):
     without = words(report_html(facts(score=None)))
     assert "It was not measured." in without
     assert "private_score" in without
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_notes_are_apart_from_assumptions(render):
+    note = "planned for 48211 rows; another number costs accuracy only"
+    shown = words(render(facts()))
+    before, after = shown.split("Notes, on which the guarantee does not rely:")
+    assert "the number of rows is public" in before
+    assert after.strip(" *").startswith(note)
+    plain = privacy()
+    del plain["notes"]
+    assert "Notes, on which" not in render(facts(privacy=plain))
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
@@ -267,7 +288,7 @@ def test_the_number_of_rows_is_shown_where_it_is_public(page):
 )
 def test_unusual_guarantees_have_a_page(report):
     shown = words(report_html(facts(privacy=report, ledger=None)))
-    assert "Every point on or above the line holds." in shown
+    assert "Each (ε, δ) on or above the line is a valid guarantee." in shown
     assert "nan" not in shown.lower().split()
     assert "undefined" not in shown
 
@@ -276,7 +297,7 @@ def test_optional_facts_may_be_missing():
     few = {key: facts()[key] for key in NEEDED}
     shown = words(report_html(few))
     assert "No ledger was given" in shown
-    assert "No bars are drawn, because" in shown
+    assert "There are no error bars: noise is added" in shown
     assert "No schema was saved" in shown
     assert card_markdown(few).startswith("# Model card: Readmission")
 
@@ -407,7 +428,7 @@ def test_a_long_ledger_stays_small_and_says_what_it_leaves_out():
 
 def test_a_ledger_without_records_has_a_page():
     empty = ledger() | {"records": [], "spent": 0.0}
-    assert "0 records" in words(report_html(facts(ledger=empty)))
+    assert "by 0 charges" in words(report_html(facts(ledger=empty)))
 
 
 def test_cards_mark_what_the_team_fills_in():

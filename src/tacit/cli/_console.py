@@ -24,6 +24,7 @@ __all__ = [
     "json_option",
     "out",
     "show_account",
+    "spent_up",
     "warn_of_budget",
 ]
 
@@ -67,6 +68,13 @@ def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
 
     for warning in budget_warnings(budget, n_rows):
         click.echo(f"tacit: warning: {warning}", err=True)
+
+
+def spent_up(epsilon: float) -> str:
+    """Return what is spent with four digits, rounded up."""
+    from tacit.privacy import budget  # noqa: PLC0415
+
+    return budget.spent_up(epsilon)
 
 
 def clean(text: str) -> str:
@@ -163,6 +171,6 @@ def show_account(console: Console, account: dict[str, Any] | None) -> None:
     if "fits" in account:
         room = f"; the charge {'fits' if account['fits'] else 'DOES NOT FIT'}"
     console.print(
-        f"ledger       {account['dataset']}: epsilon {account['spent']:.4g} of "
+        f"ledger       {account['dataset']}: epsilon {spent_up(account['spent'])} of "
         f"{account['budget']['epsilon']:g} is spent{room}"
     )

@@ -30,6 +30,7 @@ from tacit.feature_selection._sums import check_row_count
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
 from tacit.privacy import Budget, Event, Neighbors
+from tacit.privacy.report import rows_note
 from tacit.solvers._base import require_delta
 
 __all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]
@@ -60,7 +61,7 @@ class LassoStabilityPlan(PlainNumbers):
     def assumptions(self) -> tuple[str, ...]:
         return (
             ROW_LIMIT_ASSUMPTION,
-            f"planned for {self.n_rows} rows; another number costs accuracy only",
+            rows_note(self.n_rows),
         )
 
 

@@ -202,7 +202,7 @@ def report_from(content: bytes) -> PrivacyReport:
         report = PrivacyReport.from_dict(data)
         # this library writes only what it reads back unchanged
         same = canonical(_json.plain(report.to_dict(), PRIVACY))
-        words = [report.released, *report.assumptions]
+        words = [report.released, *report.assumptions, *report.notes]
         words += [entry.label for entry in report.entries]
         flags = [entry.seeded for entry in report.entries]
         numbers = [entry.epsilon for entry in report.entries]

@@ -17,12 +17,28 @@ __all__ = [
     "Neighbors",
     "budget_warnings",
     "exactly",
+    "spent_up",
 ]
+
+# What is spent is computed to about this relative error, and never too small
+SPENT_ERROR = 1e-6
 
 
 def exactly(value: float) -> Fraction:
     """Return a number as the decimal it prints as, so that three times 0.1 is 0.3."""
     return Fraction(repr(float(value)))
+
+
+def spent_up(epsilon: float) -> str:
+    """Return what is spent with four digits, rounded up but for `SPENT_ERROR`.
+
+    Examples
+    --------
+    >>> spent_up(0.895832), spent_up(1.1000004)
+    ('0.8959', '1.1')
+    """
+    up = Context(prec=4, rounding=ROUND_CEILING)
+    return f"{float(up.create_decimal(repr(float(epsilon) * (1 - SPENT_ERROR)))):.4g}"
 
 
 class Neighbors(Enum):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit._validate import plain
 from tacit.exceptions import BudgetExceeded
-from tacit.privacy.budget import Budget, exactly
+from tacit.privacy.budget import Budget, exactly, spent_up
 from tacit.privacy.curve import ORDERS, GaussianProfile, PrivacyCurve, renyi_log_delta
 from tacit.privacy.events import Event
 from tacit.privacy.report import Entry, PrivacyReport
@@ -211,7 +211,7 @@ class Filter:
         return (
             f"Charging {label!r}{planned} would exceed {limit} of "
             f"epsilon={budget.epsilon:g} at delta={budget.delta:g}, of which "
-            f"{spent:.4g} is spent{also}{cure}; nothing was charged or released."
+            f"{spent_up(spent)} is spent{also}{cure}; nothing was charged or released."
         )
 
 
@@ -400,7 +400,9 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
 
     def report(self, assumptions: tuple[str, ...] = ()) -> PrivacyReport:
         """Return the privacy report of all charges so far."""
-        return PrivacyReport(self.budget, self.spent(), self._entries, assumptions)
+        return PrivacyReport(
+            self.budget, self.spent(), self._entries, assumptions, heading="budget"
+        )
 
     def __repr__(self) -> str:
         return f"Ledger({self.budget!r}, charges={len(self._entries)})"

@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
 from typing import Any
 
-from tacit.privacy.budget import Budget, budget_warnings
+from tacit.privacy.budget import Budget, budget_warnings, spent_up
 from tacit.privacy.combined import (
     FixedSizeSampled,
     OneOf,
@@ -24,7 +24,20 @@ from tacit.privacy.events import (
     Repeated,
 )
 
-__all__ = ["Entry", "PrivacyReport", "in_words"]
+__all__ = ["Entry", "PrivacyReport", "in_words", "is_note", "rows_note"]
+
+# How a sentence about a plan ends on which no guarantee rests
+_ACCURACY_ONLY = "; another number costs accuracy only"
+
+
+def rows_note(n_rows: int) -> str:
+    """Return the note of a plan for which the number of rows sets accuracy only."""
+    return f"planned for {n_rows} rows{_ACCURACY_ONLY}"
+
+
+def is_note(sentence: str) -> bool:
+    """Return whether the guarantee holds even where this sentence is false."""
+    return sentence.endswith(_ACCURACY_ONLY)
 
 
 def in_words(event: Event) -> str:
@@ -110,6 +123,11 @@ class PrivacyReport:
         Public facts the guarantee relies on, as sentences.
     released
         What was released, where that depends on the noise; else empty.
+    notes
+        What readers should know and the guarantee does not rely on, as sentences.
+    heading
+        Printed before the guarantee: ``"budget"`` in the report of a ledger. It is not
+        saved.
     """
 
     guarantee: Budget
@@ -117,6 +135,8 @@ class PrivacyReport:
     entries: tuple[Entry, ...]
     assumptions: tuple[str, ...] = ()
     released: str = ""
+    notes: tuple[str, ...] = ()
+    heading: str = field(default="guarantee", compare=False, repr=False)
 
     @property
     def seeded(self) -> bool:
@@ -140,6 +160,7 @@ class PrivacyReport:
             "assumptions": list(self.assumptions),
             "seeded": self.seeded,
             **({"released": self.released} if self.released else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     @classmethod
@@ -159,6 +180,7 @@ class PrivacyReport:
             ),
             tuple(data["assumptions"]),
             data.get("released", ""),
+            tuple(data.get("notes", ())),
         )
 
     def to_json(self) -> str:
@@ -168,9 +190,9 @@ class PrivacyReport:
     def __str__(self) -> str:
         guarantee = self.guarantee
         lines = [
-            f"guarantee    epsilon {guarantee.epsilon:g}, delta {guarantee.delta:.3g}, "
-            f"neighbors {guarantee.neighbors.value}",
-            f"spent        epsilon {self.spent:.4g} at that delta",
+            f"{self.heading:<13}epsilon {guarantee.epsilon:g}, "
+            f"delta {guarantee.delta:.3g}, neighbors {guarantee.neighbors.value}",
+            f"spent        epsilon {spent_up(self.spent)} at that delta",
             *(f"WARNING      {warning}" for warning in budget_warnings(guarantee)),
         ]
         for entry, same in groupby(self.entries):
@@ -181,6 +203,7 @@ class PrivacyReport:
             )
             lines.append(f"             {in_words(entry.event)}")
         lines += [f"assumes      {assumption}" for assumption in self.assumptions]
+        lines += [f"note         {note}" for note in self.notes]
         if self.released:
             lines.append(f"released     {self.released}")
         lines.append(

@@ -74,8 +74,8 @@ def attacker_chart(fit: Points, budget: Points | None, width: int) -> Chart:
     """Chart of the largest true-positive rate against the false-positive rate."""
     ticks = {k / 5: percent(k / 5) for k in range(6)}
     chart = Chart(
-        _Axis("wrongly accused (false-positive rate)", 0, 1, ticks),
-        _Axis("rightly found (true-positive rate)", 0, 1, ticks),
+        _Axis("false alarms (false-positive rate)", 0, 1, ticks),
+        _Axis("detected (true-positive rate)", 0, 1, ticks),
         width,
         min(width, 430) - 62,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -268,13 +268,17 @@ def _together(parts: tuple[PrivacyReport, ...]) -> PrivacyReport:
         Budget(epsilon, delta, first.guarantee.neighbors),
         min(curve.epsilon(delta), epsilon),
         tuple(entry for part in parts for entry in part.entries),
-        (
-            *first.assumptions,
-            *dict.fromkeys(
-                assumption
-                for part in others
-                for assumption in part.assumptions
-                if assumption not in first.assumptions
-            ),
+        _joined([part.assumptions for part in parts]),
+        notes=_joined([part.notes for part in parts]),
+    )
+
+
+def _joined(sentences: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the first sentences, then those of the others that are new."""
+    first, *others = sentences
+    return (
+        *first,
+        *dict.fromkeys(
+            words for part in others for words in part if words not in first
         ),
     )

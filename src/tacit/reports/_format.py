@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tacit.privacy.budget import SPENT_ERROR
 from tacit.privacy.event_data import restore
 from tacit.privacy.report import in_words
 
@@ -35,6 +36,7 @@ __all__ = [
     "number_up",
     "one_in",
     "percent",
+    "spent_up",
     "stamp",
     "tiny",
     "tiny_up",
@@ -128,6 +130,11 @@ def number(
 def number_up(value: float | None) -> str:
     """Return a guarantee or an upper limit, rounded up."""
     return number(value, rounding=ROUND_CEILING)
+
+
+def spent_up(epsilon: float | None) -> str:
+    """Return what is spent, rounded up as the command line and reports print it."""
+    return number_up(epsilon if epsilon is None else epsilon * (1 - SPENT_ERROR))
 
 
 def number_down(value: float | None) -> str:
@@ -256,7 +263,7 @@ _FILTERS = {
         function.__name__: function
         for function in (
             *(at_most, count, factor, fixed, fixed_down, fixed_up, moment, number),
-            *(number_down, number_up, one_in, percent, tiny_up),
+            *(number_down, number_up, one_in, percent, spent_up, tiny_up),
         )
     },
 }

@@ -12,6 +12,7 @@ from tacit.reports._format import (
     TIMES,
     clean,
     number_up,
+    spent_up,
     stamp,
     tiny_up,
 )
@@ -50,6 +51,12 @@ class Account:
     last: int
     as_of: str | None
     assumptions: list[str]
+
+    @property
+    def n_charges(self) -> int:
+        """Number of charges that count: those that were not voided."""
+        found = dict(self.kinds)
+        return found.get("charge", 0) - found.get("void", 0)
 
     @property
     def is_thinned(self) -> bool:
@@ -202,7 +209,7 @@ def _row(record: Row) -> Row:
         "by": writer if kind == "allow" or analyst == NOTHING else analyst,
         "label": clean(record.get("label") or ""),
         "epsilon": number_up(record.get("epsilon")),
-        "spent": number_up(record.get("spent_after")),
+        "spent": spent_up(record.get("spent_after")),
         "seeded": bool(record.get("seeded")),
         "notes": "; ".join(notes),
         "gap": 0,

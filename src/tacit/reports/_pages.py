@@ -125,6 +125,7 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
             "warnings": _warnings(report.guarantee, None, None),
             "seeded": report.seeded,
             "assumptions": report.assumptions,
+            "notes": report.notes,
         }
     return environment(html=True).get_template("fairness.html").render(context)
 
@@ -188,6 +189,7 @@ def _context(facts: Facts) -> dict[str, Any]:
             *privacy.assumptions,
             *(() if account is None else account.assumptions),
         ],
+        "notes": privacy.notes,
         "seeded": facts.seeded,
         "replaces": facts.replaces,
         "rows": facts.rows,
@@ -333,8 +335,8 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
         "attacker": chart(
             "attacker",
             "Limits on an attacker",
-            "The largest percentage of people an attacker can rightly find, against "
-            "the percentage wrongly accused. The table below gives the figures.",
+            "The largest percentage of people an attacker can detect, against the "
+            "percentage of false alarms. The table below gives the figures.",
             lambda width: _charts.attacker_chart(*rocs, min(width, BETWEEN)),
         )
     }

@@ -19,6 +19,7 @@ from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Budget, Event, Neighbors
+from tacit.privacy.report import rows_note
 
 __all__ = [
     "INTERCEPT_FRACTION",
@@ -252,12 +253,12 @@ def plan_assumptions(
     Where sums are ``rounded``, what round-off adds to a sensitivity holds up to so many
     rows. ``clipped`` is as in `loss_assumptions`.
     """
-    rows = f"planned for {problem.n_rows} rows; another number costs accuracy only"
     most = problem.most_rows
     shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
     row_limit = (f"there are at most {shown} rows",) if rounded else ()
     stated = loss_assumptions(problem, clipped=clipped)
-    return (rows, *row_limit, *stated, *noise_assumptions(noise))
+    note = rows_note(problem.n_rows)
+    return (note, *row_limit, *stated, *noise_assumptions(noise))
 
 
 class SolverPlan:

@@ -19,6 +19,7 @@ from tacit.cli._console import (
     clean,
     json_option,
     out,
+    spent_up,
     warn_of_budget,
 )
 from tacit.cli._options import Account, all_of, dataset_option, neighbors_option
@@ -124,7 +125,7 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
             f"dataset      {ledger.dataset}, owner {ledger.owner}",
             f"budget       {_budget_line(budget.to_dict())}, neighbors "
             f"{budget.neighbors.value}",
-            f"spent        epsilon {spent:.4g} in {data['charges']} charge(s)",
+            f"spent        epsilon {spent_up(spent)} in {data['charges']} charge(s)",
             *(f"reserved     {r.seq}: {r.label} by {r.who}" for r in reserved),
             *(
                 f"allowed      {name}: "
@@ -132,7 +133,7 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
                 for name, own in allowed.items()
             ),
             *(
-                f"spent by     {name}: epsilon {by:.4g}"
+                f"spent by     {name}: epsilon {spent_up(by)}"
                 for name, by in spent_by.items()
             ),
             *(f"assumes      {assumption}" for assumption in report.assumptions),
@@ -188,7 +189,7 @@ def _line(record: dict[str, Any]) -> tuple[object, ...]:
         if analyst == user or record["kind"] == "allow"
         else f"{user} for {analyst}",
         "" if record["epsilon"] is None else f"{record['epsilon']:.4g}",
-        f"{record['spent_after']:.4g}",
+        spent_up(record["spent_after"]),
         DIGEST.sub(r"\1", " ".join(filter(None, parts))),
     )
 
@@ -247,7 +248,7 @@ def _print_result(console: Console, result: Verification) -> None:
     state = "sound" if result.ok else "NOT SOUND"
     lines = [
         f"{result.dataset}: {state}, {result.records} record(s), spent epsilon "
-        f"{result.spent:.4g}",
+        f"{spent_up(result.spent)}",
         *(f"error        {finding}" for finding in result.findings),
         *(f"note         {note}" for note in result.notes),
     ]
@@ -330,7 +331,9 @@ def allow(
         message = f"Each analyst who is not named may spend {limit}."
     else:
         by = spent.get(analyst, 0.0)
-        message = f"{analyst} may spend {limit}, and has spent epsilon {by:.4g} so far."
+        message = (
+            f"{analyst} may spend {limit}, and has spent epsilon {spent_up(by)} so far."
+        )
     _print_record(ledger, record, message, as_json, spent_by_analyst=spent)
 
 
@@ -384,7 +387,7 @@ def _print_freed(
     (about,) = (r for r in ledger.history() if r.seq == record.refers_to)
     message = (
         f"The {about.kind} {about.seq} of epsilon {about.epsilon:.4g} for "
-        f"{about.label!r} {done}; epsilon {ledger.spent():.4g} of "
+        f"{about.label!r} {done}; epsilon {spent_up(ledger.spent())} of "
         f"{ledger.budget.epsilon:g} is spent."
     )
     _print_record(ledger, record, message, as_json, about=about.to_dict())

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tacit.cli._console import json_option, out, warn_of_budget
+from tacit.cli._console import json_option, out, spent_up, warn_of_budget
 from tacit.cli._options import (
     Account,
     estimator_for,
@@ -68,7 +68,7 @@ def command(
     from tacit._execution import progress
     from tacit.evaluation import expected_score
     from tacit.evaluation._forecast_scores import least_rows
-    from tacit.privacy.report import in_words
+    from tacit.privacy.report import in_words, is_note
 
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
@@ -94,7 +94,8 @@ def command(
         "columns": len(schema.feature_names),
         "row_norm": schema.row_norm,
         "noise": in_words(planned.event),
-        "assumptions": list(planned.assumptions),
+        "assumptions": [a for a in planned.assumptions if not is_note(a)],
+        "notes": list(filter(is_note, planned.assumptions)),
         "measure": forecast.measure,
         "telling": _n_informative(model, len(schema.feature_names)),
         "expected": [
@@ -231,6 +232,8 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         )
     for assumption in data["assumptions"]:
         console.print(f"assumes      {assumption}")
+    for note in data["notes"]:
+        console.print(f"note         {note}")
     informative = data["telling"]
     where = "" if informative is None else f", with signal in {informative} columns"
     console.print(f"expected {data['measure']} on synthetic rows{where}")
@@ -263,9 +266,9 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     if cost is None:
         console.print("ledger       not given")
         return
-    after = f", {cost['spent_after']:.4g} after this" if cost["fits"] else ""
+    after = f", {spent_up(cost['spent_after'])} after this" if cost["fits"] else ""
     console.print(
-        f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
+        f"ledger       {cost['dataset']}: epsilon {spent_up(cost['spent'])} of "
         f"{cost['budget']['epsilon']:g} is spent{after}"
     )
     if not cost["fits"]:

@@ -233,9 +233,10 @@ def _print_ignored(conditions: list[str]) -> None:
 
 
 def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
-    from tacit.privacy.report import in_words
+    from tacit.privacy.report import in_words, is_note
 
     budget, terms = planned.budget, planned.terms
+    stated = (*planned.assumptions, *planned.learner.assumptions)
     return {
         "estimator": type(model).__name__,
         "learner": type(planned.learner).__name__,
@@ -246,7 +247,8 @@ def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
         "rows_per_step": terms.rows_per_step,
         "rows_per_person": terms.rows_per_person,
         "noise": in_words(planned.event),
-        "assumptions": [*planned.assumptions, *planned.learner.assumptions],
+        "assumptions": [words for words in stated if not is_note(words)],
+        "notes": list(filter(is_note, stated)),
         "ledger": cost_facts(ledger, planned.event, planned.budget),
     }
 
@@ -264,6 +266,8 @@ def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     console.print(f"noise        {facts['noise']}")
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}")
+    for note in facts["notes"]:
+        console.print(f"note         {note}")
     _print_ignored(facts["adds_nothing"])
     show_account(console, facts["ledger"])
 

@@ -192,7 +192,11 @@ class StoredLedger(Ledger):
                 else ()
             )
             return PrivacyReport(
-                self.budget, account.spent(), entries, (*assumptions, *stated)
+                self.budget,
+                account.spent(),
+                entries,
+                (*assumptions, *stated),
+                heading="budget",
             )
 
         return self._chain.known(made)

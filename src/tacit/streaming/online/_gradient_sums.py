@@ -19,6 +19,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
+from tacit.privacy.report import rows_note
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._gradients.descent import gradient_sensitivity, largest_margin
@@ -272,7 +273,7 @@ def check_recent(recent: float) -> None:
 def leaf_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
     """Return the assumptions of learners from sums over the rows of a step."""
     return (
-        f"planned for {problem.n_rows} rows; another number costs accuracy only",
+        rows_note(problem.n_rows),
         f"a step has at most 2^{MOST_ROWS.bit_length() - 1} rows",
         *noise_assumptions(noise),
     )

@@ -18,6 +18,7 @@ from tacit.convex.losses import has_residuals
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
+from tacit.privacy.report import rows_note
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._published import check_saveable
@@ -208,8 +209,7 @@ class PerturbedLearner(PlainNumbers):
         most = max(self.problem.n_rows, MOST_ROWS)
         shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
         return (
-            f"planned for {self.problem.n_rows} rows; another number costs accuracy "
-            "only",
+            rows_note(self.problem.n_rows),
             f"there are at most {shown} rows",
             "exact iterates are in memory and are secret",
             *noise_assumptions(self.noise),
