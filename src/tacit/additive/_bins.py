@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -84,9 +85,7 @@ class BinsPlan(PlainNumbers):
         """
         trees = [_Tree.root(column) for column in columns]
         for digits in ROUNDS:
-            exact = [
-                tree.counts(codes[:, k], digits) for k, tree in enumerate(trees)
-            ]
+            exact = [tree.counts(codes[:, k], digits) for k, tree in enumerate(trees)]
             ends = np.cumsum([len(part) for part in exact])
             counts = np.concatenate(exact)
             noisy = self.mechanism(counts, rng)
@@ -192,7 +191,9 @@ class _Tree:
             return self._with(np.arange(len(noisy)), 1, masses, missing)
         width = CELLS >> digits
         masses = np.where(first, total - missing, self.masses)
-        starts, widths, found = [], [], []
+        starts: list[Any] = []
+        widths: list[Any] = []
+        found: list[Array] = []
         left = noisy
         for start, wide, mass, open_ in zip(
             self.starts, self.widths, masses, self.open, strict=True
@@ -230,13 +231,11 @@ class _Tree:
         mass = np.maximum(self.masses, 0.0)
         missing = min(max(self.missing / total, 0.0), 1.0)
         if not self.column.is_numeric:
-            fractions = np.append(mass, self.missing * 1.0)
-            fractions = np.maximum(fractions, 0.0)
+            fractions = np.append(mass, max(self.missing, 0.0))
             whole = fractions.sum() or 1.0
-            starts = np.arange(len(fractions), dtype=np.int32)
-            return Bins(
-                self.column, starts, np.zeros(len(fractions)), fractions / whole
-            )
+            codes = np.arange(len(fractions), dtype=np.int32)
+            none = np.zeros(len(fractions))
+            return Bins(self.column, codes, none, fractions / whole)
         parts = self.widths / CELLS
         mass = mass / mass.sum() if mass.sum() > 0 else parts
         mass = (1 - UNSEEN) * mass + UNSEEN * parts

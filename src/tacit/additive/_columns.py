@@ -149,9 +149,7 @@ def codes_of(X: Any, columns: Sequence[Column]) -> Codes:
     table = X if hasattr(X, "iloc") else listed(X)
     numeric = [k for k, column in enumerate(columns) if column.is_numeric]
     if numeric:
-        part = (
-            table.iloc[:, numeric] if hasattr(table, "iloc") else table[:, numeric]
-        )
+        part = table.iloc[:, numeric] if hasattr(table, "iloc") else table[:, numeric]
         values = checked_values(part, allow_missing=True, finite=False)
         for position, k in enumerate(numeric):
             found[:, k] = _cells(values[:, position], columns[k])

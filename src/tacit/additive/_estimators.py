@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tacit._estimators import labels_found, numeric, public_range
 from tacit._random import RandomSource
 from tacit.additive._model import AdditiveModel, Task
 from tacit.additive._plan import regression_loss
-from tacit.convex import Logistic, Loss, Softmax
+from tacit.convex import Logistic, Softmax
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
 from tacit.privacy import Neighbors
@@ -129,20 +130,27 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         self.random_state = random_state
 
     def _task(self, y: NDArray[Any] | None) -> Task:
-        taken = self.classes is None
-        if taken and y is None:
+        taken: tuple[str, ...] = ()
+        if self.classes is not None:
+            classes = sorted_classes(self.classes)
+        elif y is not None:
+            classes, taken = labels_found(y), (LABELS_FROM_ROWS,)
+        else:
             raise ValueError("classes must be given for a plan, which sees no labels.")
-        classes = labels_found(y) if taken else sorted_classes(self.classes)
-        loss: Loss = Logistic() if len(classes) == 2 else Softmax(len(classes))
-        targets = None
-        if y is not None:
-            codes = RowBounds(classes=tuple(classes.tolist())).codes(y)
-            targets = 2.0 * codes - 1.0 if len(classes) == 2 else codes
-        assumptions = (RANGED, *((LABELS_FROM_ROWS,) if taken else ()))
-        return Task(loss, assumptions, classes=classes, targets=targets)
+        two = len(classes) == 2
+        task = Task(
+            Logistic() if two else Softmax(len(classes)),
+            (RANGED, *taken),
+            classes=classes,
+        )
+        if y is None:
+            return task
+        codes = RowBounds(classes=tuple(classes.tolist())).codes(y)
+        return replace(task, targets=2.0 * codes - 1.0 if two else codes)
 
     def _keep(self, found: Any, task: Task) -> None:
         super()._keep(found, task)
+        assert task.classes is not None  # a classifier has them
         self.classes_ = task.classes
 
     def decision_function(self, X: Any) -> Array:
@@ -259,11 +267,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def _task(self, y: NDArray[Any] | None) -> Task:
         low, high = public_range(self.y_range)
-        targets = None if y is None else np.clip(numeric(y), low, high)
         words = f"targets are clipped to [{low:g}, {high:g}]"
-        return Task(
-            regression_loss(), (RANGED, words), y_range=(low, high), targets=targets
-        )
+        task = Task(regression_loss(), (RANGED, words), y_range=(low, high))
+        return task if y is None else replace(task, targets=numeric(y))
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of each row, within ``y_range``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 class Task:
     """What a fit learns: its loss, the public facts and the targets of the rows.
 
-    ``targets`` are -1 and 1 or codes of classes, or numbers in their own unit; None for
+    ``targets`` are -1 and 1 or codes of classes, or numbers in their own unit; none for
     a plan.
     """
 
@@ -54,7 +54,7 @@ class Task:
     assumptions: tuple[str, ...]
     classes: NDArray[Any] | None = None
     y_range: tuple[float, float] | None = None
-    targets: NDArray[Any] | None = None
+    targets: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,9 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         """
         at_least(2 if self._counted() else 0, n_rows=n_rows)
         given = [self.ranges, self.categories]
-        named = [name for facts in given if isinstance(facts, Mapping) for name in facts]
+        named = [
+            name for facts in given if isinstance(facts, Mapping) for name in facts
+        ]
         if n_features is not None:
             at_least(1, n_features=n_features)
         names: Sequence[Any] = named or range(n_features or 1)
@@ -228,7 +230,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def _scores(self, X: Any) -> Array:
         """Return the margins of rows: the intercept and the shapes of their cells."""
-        return self.intercept_ + sum(self._contributions(X))
+        margins: Array = self.intercept_ + sum(self._contributions(X))
+        return margins
 
     def _contributions(self, X: Any) -> list[Array]:
         check_is_fitted(self)
@@ -295,9 +298,7 @@ def _run(
     values, intercept = _values(terms, W[:-1]), W[-1] * float(constant or 0.0)
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:
-        margins = intercept + sum(
-            each[of_rows[:, k]] for k, each in enumerate(values)
-        )
+        margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))
         shifted = np.column_stack([y, margins])
         pairs = [
             (term.columns, term.shape(weights))

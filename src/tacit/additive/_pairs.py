@@ -1,13 +1,14 @@
 """Pairs of columns: which are chosen, by noisy gradients, and how they are fitted.
 
-Pairs are fitted to what the shapes of single columns leave. Where they are to be chosen,
-the gradient of all pairs is released once; pairs with the longest gradients stay.
+Pairs are fitted to what the shapes of single columns leave. Where they are to be
+chosen, the gradient of all pairs is released once; those with the longest stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -22,10 +23,10 @@ from tacit.additive._terms import PAIR_CATEGORIES, PAIR_WAVES, Term, pair_factor
 from tacit.convex import Loss
 from tacit.convex._protocols import Array
 from tacit.convex.objective import UNIT, chunks
-from tacit.data import RowBounds, bounded_rows
+from tacit.data import bounded_rows
 from tacit.data.rows import ArrayRows
 from tacit.mechanisms import Gaussian
-from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors
+from tacit.privacy import Budget, Composed, Event, GaussianNoise
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers._base import result_of
 from tacit.solvers._gradients.descent import (
@@ -44,6 +45,9 @@ PAIR_NORM = 0.31
 MOST_SHIFT = 1e3
 # Fraction of the squared privacy parameter of pairs that choosing them gets
 CHOICE_FRACTION = 0.15
+# Pairs are left out whose squared gradient exceeds that of noise by less than this many
+# standard deviations
+VISIBLE = 4.0
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class PairsPlan(PlainNumbers):
     ) -> tuple[tuple[int, int], ...]:
         """Return the pairs whose noisy gradients are longest."""
         ends = np.cumsum([0, *(factor.shape[1] for factor in factors)])
-        blocks = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        blocks = [slice(a, b) for a, b in pairwise(ends)]
         features = np.concatenate(
             [factor[of_rows[:, k]] for k, factor in enumerate(factors)], axis=1
         )
@@ -151,10 +155,13 @@ class PairsPlan(PlainNumbers):
         noisy = self.choice(np.concatenate(parts), rng)
         sizes = np.array([len(part) for part in parts])
         squares = np.add.reduceat(noisy**2, np.append(0, np.cumsum(sizes)[:-1]))
-        # the noise alone adds its variance to each square
-        lengths = squares - sizes * self.choice.scale(len(noisy)) ** 2
-        best = np.argsort(-lengths, kind="stable")[: self.n_pairs]
-        return tuple(candidates[position] for position in sorted(best))
+        # of noise alone, a sum of squares over its variance has mean ``sizes``
+        excess = squares / self.choice.scale(len(noisy)) ** 2 - sizes
+        stands_out = excess > VISIBLE * np.sqrt(2 * sizes)
+        best = np.argsort(-excess, kind="stable")[: self.n_pairs]
+        return tuple(
+            candidates[position] for position in sorted(best) if stands_out[position]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +214,7 @@ def pairs_planner(
     the problem of the pairs.
     """
     given = interactions if isinstance(interactions, tuple) else None
-    n_pairs = len(given) if given is not None else int(interactions)
+    n_pairs = len(interactions) if isinstance(interactions, tuple) else interactions
     sizes = [
         PAIR_WAVES if each.is_numeric else min(PAIR_CATEGORIES, each.n_codes)
         for each in columns
@@ -276,7 +283,9 @@ def chosen_pairs(
         return int(interactions)
     position = {name: k for k, name in enumerate(names)}
     try:
-        pairs = [tuple(sorted(position[name] for name in pair)) for pair in interactions]
+        pairs = [
+            tuple(sorted(position[name] for name in pair)) for pair in interactions
+        ]
     except (TypeError, KeyError):
         pairs = [()]
     if any(len(pair) != 2 or pair[0] == pair[1] for pair in pairs):

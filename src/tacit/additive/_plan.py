@@ -30,7 +30,7 @@ from tacit.solvers.preconditioned_gd import (
 __all__ = ["FARTHEST", "AdditivePlan", "Facts", "planned_fit", "regression_loss"]
 
 # Fractions of the squared privacy parameter: counts of bins, and units of targets
-BINS_FRACTION, TARGETS_FRACTION, PAIRS_FRACTION = 0.10, 0.02, 0.30
+BINS_FRACTION, TARGETS_FRACTION, PAIRS_FRACTION = 0.10, 0.02, 0.20
 # Residuals are clipped here, in units of the spread of the targets, and targets there
 RESIDUAL_CLIP, FARTHEST = 0.5, 8.0
 
