@@ -23,10 +23,18 @@ from tacit._estimators import (
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
+from tacit.additive._bands import shape_noise
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column, codes_of, public_columns
 from tacit.additive._pairs import chosen_pairs
 from tacit.additive._plan import FARTHEST, AdditivePlan, Facts, planned_fit
+from tacit.additive._shapes import (
+    PairShape,
+    Shape,
+    monotone_values,
+    shape_of_column,
+    with_monotone,
+)
 from tacit.additive._terms import Term, main_term, term_features
 from tacit.convex import Loss
 from tacit.data import RowBounds, bounded_rows
@@ -35,9 +43,8 @@ from tacit.preprocessing._columns import columns_of
 from tacit.preprocessing._public import _as_table
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import PreconditionedGD
-from tacit.solvers._base import result_of
 
-__all__ = ["AdditiveModel", "Shape", "Task"]
+__all__ = ["AdditiveModel", "PairShape", "Shape", "Task", "shape_of_column"]
 
 Array = NDArray[np.float64]
 
@@ -55,49 +62,6 @@ class Task:
     classes: NDArray[Any] | None = None
     y_range: tuple[float, float] | None = None
     targets: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """Shape function of one column: what each bin adds to the prediction.
-
-    Parameters
-    ----------
-    column
-        Name or position of the column.
-    edges
-        Lower ends of the bins of numbers, and the upper end of the last; None for
-        categories.
-    labels
-        Categories, ``"(other)"`` and ``"(missing)"``; of numbers ``"(missing)"`` alone.
-    values
-        What each bin adds, with the bin of missing cells last. Classes have a column
-        each where there are more than two.
-    mass
-        Fraction of the rows in each bin, with noise.
-    """
-
-    column: Any
-    edges: Array | None
-    labels: tuple[Any, ...]
-    values: Array
-    mass: Array
-
-
-@dataclass(frozen=True, eq=False)
-class PairShape:
-    """What each pair of bins of two columns adds to the prediction.
-
-    Parameters
-    ----------
-    columns
-        Names or positions of the columns.
-    values
-        An axis for the bins of each column, and one for classes.
-    """
-
-    columns: tuple[Any, Any]
-    values: Array
 
 
 class AdditiveModel(ExplicitSeed, BaseEstimator):
@@ -215,11 +179,12 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         """Set the fitted attributes: centered shapes, and the intercept."""
         self._bins = found.bins
         self.shapes_, intercept = [], found.intercept * found.unit + found.center
-        for bins, values in zip(found.bins, found.values, strict=True):
+        for k, (bins, values) in enumerate(zip(found.bins, found.values, strict=True)):
+            std = None if found.std is None else found.std[k] * found.unit
             scaled = values * found.unit
             mean = bins.mass @ scaled / max(float(bins.mass.sum()), 1e-300)
             intercept = intercept + mean
-            self.shapes_.append(_shape(bins, scaled - mean))
+            self.shapes_.append(shape_of_column(bins, scaled - mean, std))
         self.intercept_ = intercept
         names = [each.column.name for each in found.bins]
         self._pairs = [pair for pair, _ in found.pairs]
@@ -273,6 +238,7 @@ class Found:
     center: float
     unit: float
     pairs: list[tuple[tuple[int, ...], Array]]
+    std: list[Array] | None = None
 
 
 def _run(
@@ -294,8 +260,10 @@ def _run(
     constant = plan.descent.problem.constant
     bounds = RowBounds(plan.x_norm, y_range=plan.descent.problem.bounds.y_range)
     rows = bounded_rows(term_features(terms, of_rows), y, bounds, constant)
-    W = result_of(PreconditionedGD(), plan.descent, rows, rng).coefficients
+    landing = PreconditionedGD().landing(plan.descent, rows, rng)
+    W = landing.W
     values, intercept = _values(terms, W[:-1]), W[-1] * float(constant or 0.0)
+    values = [monotone_values(b, v) for b, v in zip(bins, values, strict=True)]
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:
         margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))
@@ -304,20 +272,12 @@ def _run(
             (term.columns, term.shape(weights))
             for term, weights in plan.pairs.run(bins, of_rows, shifted, rng)
         ]
-    return Found(bins, values, intercept, center, unit, pairs)
+    count_noise = plan.bins.mechanism.scale(1)
+    std = shape_noise(plan.descent, landing, terms, bins, total, count_noise)
+    return Found(bins, values, intercept, center, unit, pairs, std)
 
 
 def _values(terms: Sequence[Term], weights: Array) -> list[Array]:
     ends = np.cumsum([term.n_features for term in terms])
     parts = np.split(weights, ends[:-1])
     return [term.shape(part) for term, part in zip(terms, parts, strict=True)]
-
-
-def _shape(bins: Bins, values: Array) -> Shape:
-    column = bins.column
-    if column.is_numeric:
-        edges = np.array([column.edge(int(cell)) for cell in bins.starts])
-        edges = np.append(edges, column.high)
-        return Shape(column.name, edges, ("(missing)",), values, bins.mass)
-    labels = (*(column.categories or ()), "(other)", "(missing)")
-    return Shape(column.name, None, labels, values, bins.mass)
