@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,11 +29,20 @@ from tacit.additive._columns import Codes, Column, codes_of, public_columns
 from tacit.additive._pairs import chosen_pairs
 from tacit.additive._plan import FARTHEST, AdditivePlan, Facts, planned_fit
 from tacit.additive._shapes import (
+    Edit,
     PairShape,
     Shape,
+    edited_values,
     monotone_values,
     shape_of_column,
     with_monotone,
+)
+from tacit.additive._tables import (
+    Contribution,
+    Explanation,
+    importances,
+    one_row,
+    shape_table,
 )
 from tacit.additive._terms import Term, main_term, term_features
 from tacit.convex import Loss
@@ -75,6 +84,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
     ranges: Any
     categories: Any
     interactions: Any
+    monotone: Any
     neighbors: str | Neighbors
     expected_rows: int | None
     noise: str
@@ -82,6 +92,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
     intercept_: Any
     shapes_: list[Shape]
     pairs_: list[PairShape]
+    edits_: list[Edit]
     privacy_: PrivacyReport
     n_features_in_: int
     _columns: tuple[Column, ...]
@@ -109,10 +120,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
                 self, X, fitting=True, least_rows=2 if self._counted() else 0
             )
             y = checked_targets(y, n_rows, labels=is_classifier(self))
-            columns = tuple(
-                public_columns(self.ranges, self.categories, columns_of(self))
-            )
             task = self._task(y)
+            columns = self._public_columns(columns_of(self), task)
             budget, plan = self._planned(columns, task, n_rows)
             rng = noise_generator(self.random_state)
             release = Release(
@@ -152,8 +161,15 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         if n_features is not None:
             at_least(1, n_features=n_features)
         names: Sequence[Any] = named or range(n_features or 1)
-        columns = tuple(public_columns(self.ranges, self.categories, names))
-        return self._planned(columns, self._task(None), int(n_rows))[1]
+        task = self._task(None)
+        columns = self._public_columns(names, task)
+        return self._planned(columns, task, int(n_rows))[1]
+
+    def _public_columns(self, names: Sequence[Any], task: Task) -> tuple[Column, ...]:
+        """Return the public facts about all columns, checked."""
+        columns = public_columns(self.ranges, self.categories, names)
+        pairs = chosen_pairs(self.interactions, names, len(names))
+        return with_monotone(self.monotone, columns, pairs, task.loss.n_outputs)
 
     def _counted(self) -> bool:
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
@@ -177,7 +193,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def _keep(self, found: Found, task: Task) -> None:
         """Set the fitted attributes: centered shapes, and the intercept."""
-        self._bins = found.bins
+        self._bins, self.edits_ = found.bins, []
         self.shapes_, intercept = [], found.intercept * found.unit + found.center
         for k, (bins, values) in enumerate(zip(found.bins, found.values, strict=True)):
             std = None if found.std is None else found.std[k] * found.unit
@@ -198,12 +214,16 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         margins: Array = self.intercept_ + sum(self._contributions(X))
         return margins
 
-    def _contributions(self, X: Any) -> list[Array]:
+    def _bins_of(self, X: Any) -> list[NDArray[np.intp]]:
+        """Return the bin of each row in each column."""
         check_is_fitted(self)
         X = _as_table(X)
         checked_shape(self, X, fitting=False)
         codes = codes_of(X, self._columns)
-        of_rows = [bins.of(codes[:, k]) for k, bins in enumerate(self._bins)]
+        return [bins.of(codes[:, k]) for k, bins in enumerate(self._bins)]
+
+    def _contributions(self, X: Any) -> list[Array]:
+        of_rows = self._bins_of(X)
         mains = [
             shape.values[own] for shape, own in zip(self.shapes_, of_rows, strict=True)
         ]
@@ -220,6 +240,93 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         classes there is a last axis of them.
         """
         return np.stack(self._contributions(X), axis=1).squeeze(-1)
+
+    @property
+    def importances_(self) -> dict[Any, float]:
+        """Mean absolute contribution of each column and each pair, largest first.
+
+        Over the released masses of bins, not over rows, so that nothing is charged.
+        """
+        check_is_fitted(self)
+        return importances(self.shapes_, self.pairs_, self._pairs)
+
+    def shape_table(self, column: Any) -> dict[str, NDArray[Any]]:
+        """Return the bins of a column: low, high, label, value, std and mass.
+
+        Parameters
+        ----------
+        column
+            Name or position of the column.
+        """
+        return shape_table(self.shapes_[self._position(column)])
+
+    def set_shape(self, column: Any, values: Any) -> Self:
+        """Replace the values of the bins of a column, by hand.
+
+        The guarantee does not change, as no row is read. ``edits_`` and the notes of
+        ``privacy_`` record the edit. The intercept stays.
+
+        Parameters
+        ----------
+        column
+            Name or position of the column.
+        values
+            What each bin adds, in the order of `shape_table`; or, of a column of
+            numbers, a function of an array of midpoints of bins, after which missing
+            cells keep their value.
+        """
+        k = self._position(column)
+        shape = self.shapes_[k]
+        after = edited_values(shape, values)
+        self.edits_ = [*self.edits_, Edit(shape.column, shape.values, after)]
+        self.shapes_ = list(self.shapes_)
+        self.shapes_[k] = replace(shape, values=after, std=None)
+        note = f"the shape of column {shape.column!r} was set by hand after the fit"
+        if note not in self.privacy_.notes:
+            notes = (*self.privacy_.notes, note)
+            self.privacy_ = replace(self.privacy_, notes=notes)
+        return self
+
+    def explain(self, row: Any, label: Any = None) -> Explanation:
+        """Return the margin of one row as a sum of what its cells add.
+
+        Parameters
+        ----------
+        row
+            Cells of one row in the order of the columns, or a data frame with one row.
+        label
+            Class whose margin is explained, where there are more than two; None for
+            the predicted one.
+        """
+        check_is_fitted(self)
+        table = one_row(row)
+        bins = self._bins_of(table)
+        parts = np.stack(self._contributions(table), axis=1)[0]
+        output, words = self._explained(parts, label)
+        names = [str(shape.column) for shape in self.shapes_]
+        cells = [s.bin_labels[own[0]] for s, own in zip(self.shapes_, bins, strict=True)]
+        for j, k in self._pairs:
+            names.append(f"{names[j]} and {names[k]}")
+            cells.append(f"{cells[j]}, {cells[k]}")
+        adds = parts[:, output].tolist()
+        found = list(map(Contribution, names, cells, adds))
+        found.sort(key=lambda each: -abs(each.value))
+        intercept = float(np.ravel(self.intercept_)[output])
+        return Explanation(intercept + sum(adds), intercept, tuple(found), words)
+
+    def _explained(self, parts: Array, label: Any) -> tuple[int, str]:
+        """Return the position and the name of the margin that is explained."""
+        raise NotImplementedError
+
+    def _position(self, column: Any) -> int:
+        """Return the position of a column that is named, or given by its position."""
+        check_is_fitted(self)
+        names = [shape.column for shape in self.shapes_]
+        if column not in names:
+            raise ValueError(
+                f"column must be one of the columns of the fit, got {column!r}."
+            )
+        return names.index(column)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare to scikit-learn that cells may be categories or missing."""

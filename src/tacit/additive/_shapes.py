@@ -18,6 +18,7 @@ __all__ = [
     "PairShape",
     "Shape",
     "edited_values",
+    "intervals",
     "monotone_values",
     "shape_of_column",
     "with_monotone",
@@ -78,10 +79,7 @@ class Shape:
         """Each bin in words: an interval, a category or missing."""
         if self.edges is None:
             return tuple(map(str, self.labels))
-        ends = [f"{end:.6g}" for end in self.edges]
-        closing = [")"] * (len(ends) - 2) + ["]"]
-        spans = zip(ends[:-1], ends[1:], closing, strict=True)
-        return (*(f"[{low}, {high}{end}" for low, high, end in spans), "(missing)")
+        return (*intervals(self.edges), "(missing)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +104,17 @@ class Edit(NamedTuple):
     column: Any
     before: Array
     after: Array
+
+
+def intervals(edges: Array) -> list[str]:
+    """Return the intervals between edges in words, with as few digits as differ."""
+    for digits in range(4, 17):
+        ends = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(ends)) == len(ends):
+            break
+    closing = [")"] * (len(ends) - 2) + ["]"]
+    spans = zip(ends[:-1], ends[1:], closing, strict=True)
+    return [f"[{low}, {high}{end}" for low, high, end in spans]
 
 
 def shape_of_column(bins: Bins, values: Array, std: Array | None = None) -> Shape:
