@@ -13,6 +13,7 @@ from math import erf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from tacit.additive._bins import UNSEEN, Bins
 from tacit.additive._columns import CELLS
@@ -32,13 +33,11 @@ Array = NDArray[np.float64]
 
 # Least curvature of a row of a regression
 LEAST_CURVATURE = 0.02
-# The curvature of a path is that much too small, as its steps come from further away;
-# by benchmarks/additive/coverage.py
-PATH_FACTOR = 1.25
 # Bins of one category or of missing cells count as this many standard deviations of
 # their counts less, and nothing is stated where that of a count is more than this
 # fraction of the rows
 DOUBT, MOST_COUNT_NOISE = 2.0, 0.05
+ROUNDS_OF_EM = 30
 
 
 def shape_noise(
@@ -96,7 +95,7 @@ def _curvature(
     w = landing.W[:, 0]
     left = max(1.0 - float(w @ moments @ w) / n_rows, 0.0)
     normal = erf(loss.threshold / sqrt(2 * left)) if left > 0 else 1.0
-    shown = PATH_FACTOR * path_curvature(plan, landing, moments)
+    shown = path_curvature(plan, landing, moments)
     return max(min(normal, shown), LEAST_CURVATURE)
 
 
@@ -138,9 +137,17 @@ def _moments(
     # rows are clipped to the norm, which makes all moments somewhat smaller
     clipped = np.trace(noisy[:-1, :-1]) / np.trace(within[:-1, :-1])
     clipped = float(np.clip(clipped, 0.5, 1.0))
-    found = np.outer(mean, mean)
-    found += _shrunk(noisy / clipped - found, within, mean, between, landing, n_rows)
-    found = np.where(between, found, within)
+    # independent columns, and what the noisy moments show besides
+    prior = np.where(between, np.outer(mean, mean), within)
+    known = np.zeros_like(between)
+    known[-1] = known[:, -1] = True
+    spread = np.sqrt(np.maximum(np.diag(within) - mean**2, 0.0))
+    noise = np.full_like(prior, (landing.moment_scale / n_rows / clipped) ** 2 / 2)
+    np.fill_diagonal(noise, 2 * noise[0, 0])
+    off = noisy / clipped - prior
+    found = prior
+    for part in (between, ~between & ~known):
+        found = found + np.where(part, _shrunk(off, noise, spread, part), 0.0)
     values, axes = np.linalg.eigh(clipped * n_rows * found)
     moments: Array = (axes * np.maximum(values, 0.0)) @ axes.T
     return moments
@@ -158,27 +165,36 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     ends = np.append(bins.starts, CELLS)
     assumed = UNSEEN * np.diff(ends) / CELLS * (1 - mass[-1])
     seen = np.maximum(mass[:-1] - assumed, 0.0)
+    seen /= 1 - UNSEEN
     return np.append(seen, max(mass[-1] - DOUBT * noise, 0.0))
 
 
 def _shrunk(
-    covariances: Array,
-    within: Array,
-    mean: Array,
-    between: NDArray[np.bool_],
-    landing: Landing,
-    n_rows: float,
+    off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]
 ) -> Array:
-    """Return the posterior means of covariances of different columns.
+    """Return the posterior means of what noisy moments differ from the prior ones.
 
-    Correlations have one variance, which the noisy ones show together.
+    In units of the spread of both features, some differences in ``part`` are normal
+    with one variance and the others are zero: which, the noisy ones show together.
+    What is noise must go, as the preconditioner has the same noise: directions that it
+    made small have the largest steps.
     """
-    spread = np.sqrt(np.maximum(np.diag(within) - mean**2, 0.0))
-    largest = np.outer(spread, spread)
-    noise = (landing.moment_scale / n_rows) ** 2 / 2
-    if not (between & (largest > 0)).any():
-        return np.zeros_like(covariances)
-    excess = ((covariances**2 - noise) * largest**2)[between].sum()
-    variance = max(0.0, excess / (largest**4)[between].sum()) * largest**2
-    shrunk: Array = covariances * variance / (variance + noise)
-    return shrunk
+    found = np.zeros_like(off)
+    scale = np.outer(spread, spread) ** 2
+    part = part & (scale > 0)
+    if not part.any():
+        return found
+    squares, units, least = off[part] ** 2, scale[part], noise[part]
+    excess = float(((squares - least) * units).sum())
+    variance, some = max(1e-4, 3 * excess / float((units**2).sum())), 0.2
+    for _ in range(ROUNDS_OF_EM):
+        whole = variance * units + least
+        odds = np.log(some / (1 - some)) - np.log(whole / least) / 2
+        odds += squares * (1 / least - 1 / whole) / 2
+        chance, kept = expit(odds), variance * units / whole
+        size = kept**2 * squares + kept * least
+        some = float(np.clip(chance.mean(), 1e-3, 0.99))
+        variance = float((chance * size / units).sum() / max(chance.sum(), 1e-9))
+        variance = max(variance, 1e-8)
+    found[part] = chance * kept * off[part]
+    return found

@@ -42,6 +42,7 @@ from tacit.additive._tables import (
     Explanation,
     importances,
     one_row,
+    shape_facts,
     shape_table,
 )
 from tacit.additive._terms import Term, main_term, term_features
@@ -259,6 +260,12 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             Name or position of the column.
         """
         return shape_table(self.shapes_[self._position(column)])
+
+    def shape_facts(self) -> dict[str, Any]:
+        """Return the shapes as plain data, for the entry ``shapes`` of a report."""
+        check_is_fitted(self)
+        edited = [edit.column for edit in self.edits_]
+        return shape_facts(self.shapes_, self.importances_, self.intercept_, edited)
 
     def set_shape(self, column: Any, values: Any) -> Self:
         """Replace the values of the bins of a column, by hand.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -21,6 +21,7 @@ __all__ = [
     "importances",
     "one_row",
     "scoring_table",
+    "shape_facts",
     "shape_table",
 ]
 
@@ -225,6 +226,36 @@ def shape_table(shape: Shape) -> dict[str, NDArray[Any]]:
         "value": shape.values.copy() if several else shape.values[:, 0].copy(),
         "std": stds.copy() if several else stds[:, 0].copy(),
         "mass": shape.mass.copy(),
+    }
+
+
+def shape_facts(
+    shapes: Sequence[Shape],
+    importances: Mapping[Any, float],
+    intercept: Any,
+    edited: Sequence[Any],
+) -> dict[str, Any]:
+    """Return shapes and importances as plain data, which is all released."""
+
+    def named(column: Any) -> str:
+        return " and ".join(map(str, column)) if isinstance(column, tuple) else str(column)
+
+    return {
+        "intercept": np.ravel(intercept).tolist(),
+        "importances": [[named(name), size] for name, size in importances.items()],
+        "pairs": len(importances) - len(shapes),
+        "shapes": [
+            {
+                "column": str(shape.column),
+                "edges": None if shape.edges is None else shape.edges.tolist(),
+                "labels": [str(label) for label in shape.labels],
+                "values": shape.values.tolist(),
+                "std": None if shape.std is None else shape.std.tolist(),
+                "mass": shape.mass.tolist(),
+                "edited": shape.column in edited,
+            }
+            for shape in shapes
+        ],
     }
 
 
