@@ -209,7 +209,7 @@ def checked_shape(
         raise ValueError("Complex data not supported: X must hold real numbers.")
     if private and least_rows > 0:
         if shape[0] == 0:
-            raise ValueError("X must hold rows to fit on.")
+            raise ValueError("X is empty: at least one row is needed.")
         least_rows = 0
     n_rows = "" if private else shape[0]
     for count, least, unit in (
@@ -384,10 +384,7 @@ def labels_found(y: NDArray[Any]) -> NDArray[Any]:
         check_classification_targets(y)
     found = np.unique(y)
     if len(found) < 2:
-        raise ValueError(
-            "y holds one class; give the public labels as classes= to fit with fewer "
-            "labels than there are."
-        )
+        raise ValueError("y has one class; pass all public labels as classes=.")
     return found
 
 
@@ -401,9 +398,11 @@ def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
         except (TypeError, ValueError, OverflowError):
             numbers = None  # raised below, without a context that quotes targets
     if numbers is None:
-        raise ValueError("y must hold numbers only.")
+        raise ValueError(
+            "y must hold numbers only; encode labels, or use a classifier."
+        )
     if not np.isfinite(numbers).all():
-        raise ValueError("y contains infinity or NaN.")
+        raise ValueError("y contains infinity or NaN; leave such rows out.")
     return numbers
 
 

@@ -125,7 +125,7 @@ CASES = [
         "one class",
         CLASSIFIERS,
         ValueError,
-        "give the public labels as classes=",
+        "y has one class; pass all public labels as classes=",
         y=0 * LABELS,
     ),
     *cases(

@@ -130,8 +130,9 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     if problem.bounds.norm == "linf":
         if not isinstance(problem.regularizer, L1Ball | Simplex):
             raise PlanError(
-                "Rows bounded in norm 'linf' need weights in a set with few corners: "
-                "give penalty=L1Ball() or Simplex(), or bound_norm='l2'."
+                "Rows bounded in the largest entry need a set with few corners, got "
+                f"{problem.regularizer!r}; pass penalty=L1Ball() or Simplex(), or "
+                "bound_norm='l2'."
             )
         squared = isinstance(problem.loss, Squared) and budget.delta > 0
         if squared and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):

@@ -150,8 +150,7 @@ class Problem:
         self.require_bounded_derivative(
             "Noise on gradients",
             self.max_derivative,
-            "use a loss that has, such as Huber(), or keep the weights in a set, such "
-            "as L2Ball()",
+            "use Huber(), or give a set such as L2Ball()",
         )
         return neighbors.rows_changed * self.lipschitz
 
@@ -168,8 +167,8 @@ class Problem:
         """Reject rows that are bounded entry by entry."""
         if self.bounds.norm != "l2":
             raise PlanError(
-                f"{solver} needs rows bounded in norm='l2', bound_norm='l2' of an "
-                "estimator; bound them so, or use FrankWolfe."
+                f"{solver} needs rows bounded in L2 norm, got {self.bounds.norm!r}; "
+                "pass bound_norm='l2', or use FrankWolfe()."
             )
 
     def require_smooth(self, solver: str, instead: str = "HuberizedHinge()") -> None:
@@ -186,7 +185,8 @@ class Problem:
         """Reject a loss whose derivative is unbounded."""
         if not isfinite(derivative):
             raise PlanError(
-                f"{solver} needs a bounded derivative, got {self.loss!r}; {instead}."
+                f"{solver} needs bounded gradients, and the loss {self.loss!r} has no "
+                f"gradient bound; {instead}."
             )
 
     @property

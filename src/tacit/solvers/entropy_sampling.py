@@ -202,8 +202,8 @@ def _reject(problem: Problem, budget: Budget) -> None:
         )
     if problem.bounds.norm != "linf":
         raise PlanError(
-            "EntropySampling needs rows bounded in norm='linf'; bound them so, or use "
-            "NoisyGD."
+            "EntropySampling needs rows bounded in the largest entry, got "
+            f"{problem.bounds.norm!r}; pass bound_norm='linf', or use NoisyGD."
         )
     if problem.loss.n_outputs != 1:
         raise PlanError(

@@ -396,8 +396,8 @@ def _reject(problem: Problem) -> None:
         )
     if problem.bounds.norm != "linf":
         raise PlanError(
-            "FrankWolfe needs rows bounded in the largest entry: norm='linf', or "
-            "bound_norm='linf' of an estimator."
+            "FrankWolfe needs rows bounded in the largest entry, got "
+            f"{problem.bounds.norm!r}; pass bound_norm='linf'."
         )
     if problem.ridge > 0:
         raise PlanError(

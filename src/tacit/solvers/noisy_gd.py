@@ -110,7 +110,7 @@ class NoisyGD(Solver[NoisyGDPlan]):
         momentum = rule.momentum if self.momentum is None else self.momentum
         clip = rule.clip if wanted is None else wanted
         problem.require_bounded_derivative(
-            "NoisyGD", clip, "give clip=, or use Huber()"
+            "NoisyGD", clip, "use Huber(), or pass clip="
         )
         at_least(1, n_steps=n_steps)
         positive(step=step, clip=clip)

@@ -263,7 +263,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
         wanted = wanted_clip("NoisySGD", problem, budget, self.clip, self.clip_norm)
         derivative = problem.max_derivative if wanted is None else wanted
         problem.require_bounded_derivative(
-            "NoisySGD", derivative, "give clip=, or use Huber()"
+            "NoisySGD", derivative, "use Huber(), or pass clip="
         )
         rule = sgd_rule(problem, budget, wanted, self.n_steps)
         batch = rule.batch if self.batch is None else self.batch

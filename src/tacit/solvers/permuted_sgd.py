@@ -298,7 +298,7 @@ def check_problem(problem: Problem, budget: Budget) -> None:
     problem.require_bounded_derivative(
         "PermutedSGD",
         largest_derivative(problem),
-        "use Huber(), or keep the weights in an L2Ball()",
+        "use Huber(), or give a set such as L2Ball()",
     )
     problem.require_smooth("PermutedSGD")
 

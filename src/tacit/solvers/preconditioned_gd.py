@@ -151,7 +151,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         start = at_zero(problem)
         clip = usual_clip(problem, budget) if self.clip is None else self.clip
         problem.require_bounded_derivative(
-            "PreconditionedGD", clip, "give clip=, or use Huber()"
+            "PreconditionedGD", clip, "use Huber(), or pass clip="
         )
         several = problem.loss.n_outputs > 1
         n_steps = self.n_steps

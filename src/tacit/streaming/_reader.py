@@ -152,7 +152,9 @@ def float_targets(y: Any, *, first: bool = False) -> Array:
     numeric = array.dtype.kind in NUMBERS
     invalid = [] if numeric else array[np.isnan(found)].tolist()
     if first and any(cell is not None for cell in invalid):
-        raise ValueError("y must hold numbers only.")
+        raise ValueError(
+            "y must hold numbers only; encode labels, or use a classifier."
+        )
     return found
 
 
