@@ -26,7 +26,14 @@ from tacit.recommend._plan import (
     chosen_solver,
     planned_completion,
 )
-from tacit.recommend._rows import Rows, Top, UserRow, own_ratings, paired, rated_pairs
+from tacit.recommend._rows import (
+    Top,
+    UserRow,
+    UserRows,
+    own_ratings,
+    paired,
+    rated_pairs,
+)
 from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.columns import Catalogue, given_numbers
 from tacit.recommend.ratings.reading import read_ratings
@@ -96,7 +103,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         What was released about items, as one sentence: offsets, vectors, both, or
         nothing beyond the noise.
     rows_
-        Rows of the users, `Rows`: ``rows_[user]`` is for that user only. Copies,
+        Rows of the users, `UserRows`: ``rows_[user]`` is for that user only. Copies,
         pickles and saved models do not have them.
 
     Notes
@@ -228,7 +235,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             self.items_ = np.asarray(catalogue.labels)
             self.n_items_ = len(catalogue)
             self._items = catalogue
-            self._private_rows = Rows(side, table)
+            self._private_rows = UserRows(side, table)
         return self
 
     @property
@@ -239,10 +246,10 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return side.released
 
     @property
-    def rows_(self) -> Rows:
+    def rows_(self) -> UserRows:
         """Rows of the users, each for its owner only."""
         check_is_fitted(self, "factors_")
-        rows: Rows | None = vars(self).get("_private_rows")
+        rows: UserRows | None = vars(self).get("_private_rows")
         if rows is None:
             raise ValueError(
                 "This copy of a MatrixCompletion holds the item side and no ratings; "

@@ -14,7 +14,15 @@ from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.columns import Catalogue, given_numbers
 from tacit.recommend.ratings.table import BLOCK_USERS, Ratings, RatingTable, clipped
 
-__all__ = ["Rows", "Top", "UserRow", "cells_of", "own_ratings", "paired", "rated_pairs"]
+__all__ = [
+    "Top",
+    "UserRow",
+    "UserRows",
+    "cells_of",
+    "own_ratings",
+    "paired",
+    "rated_pairs",
+]
 
 
 NAMES = ("user", "item")
@@ -195,7 +203,7 @@ class UserRow(_NotCopied):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows(_NotCopied):
+class UserRows(_NotCopied):
     """Rows of all users, which are handed out one by one to their owners.
 
     Parameters
@@ -210,7 +218,7 @@ class Rows(_NotCopied):
     _private_table: RatingTable
 
     def __repr__(self) -> str:
-        return f"Rows(n_items={self.side.n_items})"
+        return f"UserRows(n_items={self.side.n_items})"
 
     # nobody is handed all rows, one after another
     __iter__ = None
