@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from tacit._estimators import numeric, public_range
+from tacit._estimators import numeric, public_range, target_unit
 from tacit._validate import one_of
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
@@ -59,10 +59,7 @@ class PrivateRegressorMixin(RegressorMixin):
 
     def target_unit(self) -> tuple[float, float]:
         """Return the center and the scale that map targets to [-1, 1]."""
-        low, high = public_range(self.y_range)
-        # without an intercept zero must stay zero
-        center = low + (high - low) / 2 if self.fit_intercept else 0.0
-        return center, max(high - center, center - low)
+        return target_unit(self.y_range, self.fit_intercept)
 
     def _setting(
         self,

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import array_of, checked_values, is_untyped, public_range
+from tacit._estimators import (
+    array_of,
+    checked_values,
+    is_untyped,
+    public_range,
+    target_unit,
+)
 from tacit._validate import true_or_false
 from tacit.convex import Loss
 from tacit.data import RowBounds
@@ -189,10 +195,7 @@ class TargetRange:
     @classmethod
     def of(cls, y_range: Any, fit_intercept: bool) -> TargetRange:
         """Return the range of an estimator."""
-        low, high = public_range(y_range)
-        # without an intercept zero must stay zero
-        center = low + (high - low) / 2 if fit_intercept else 0.0
-        return cls(low, high, center, max(high - center, center - low))
+        return cls(*public_range(y_range), *target_unit(y_range, fit_intercept))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
