@@ -67,6 +67,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+# Coefficients with their noise are finite up to this many targets over features
+MAX_COEFFICIENT = 1e200
 # A file of up to so many bytes is read for solvers that copy rows into columns
 MOST_COPIED = 2**31
 # Rows on disk whose values are checked together

@@ -15,15 +15,17 @@ from tacit._validate import one_of
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
 from tacit.data import RowBounds
-from tacit.linear_model._base import Setting, bounds_in_words, checked_penalty
+from tacit.linear_model._base import (
+    MAX_COEFFICIENT,
+    Setting,
+    bounds_in_words,
+    checked_penalty,
+)
 from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin"]
 
 Array = NDArray[np.float64]
-
-# Targets over features: beyond, a coefficient with its noise may be infinite
-MAX_DERIVATIVE = 1e200
 
 
 class PrivateRegressorMixin(RegressorMixin):
@@ -74,7 +76,7 @@ class PrivateRegressorMixin(RegressorMixin):
         bounds = RowBounds(self.x_norm, self._bound_norm(), y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
         center, scale = self.target_unit()
-        if scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
+        if scale / min(bounds.x_norm, 1.0) > MAX_COEFFICIENT:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: coefficients would "
                 f"not be finite numbers, got {self.y_range!r}; rescale the targets."

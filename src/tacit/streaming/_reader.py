@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 SEVERAL = (list, tuple, np.ndarray)
 # The constant feature, in units of the bound on a row
-INTERCEPT_FRACTION = 0.5
+STREAM_INTERCEPT_FRACTION = 0.5
 
 
 def table_of(X: Any, width: int | None = None) -> Any:
@@ -307,4 +307,4 @@ class LinearReader:
 def constant_feature(x_norm: float, fit_intercept: Any) -> float | None:
     """Return the value of the constant feature, or None."""
     true_or_false(fit_intercept=fit_intercept)
-    return x_norm * INTERCEPT_FRACTION if fit_intercept else None
+    return x_norm * STREAM_INTERCEPT_FRACTION if fit_intercept else None

@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 # on stationary synthetic streams, less on those that change
 RECENT = 1 / 16
 # Margin that useful weights give to a typical row, where targets are labels
-USUAL_MARGIN = 3.0
+USUAL_LABEL_MARGIN = 3.0
 # Fraction of the cost of noise that averaging leaves
 AVERAGED_NOISE = 1 / 4
 # Additions of a term of a step: in its chunk, and over the chunks of up to 2^24 rows
@@ -248,7 +248,7 @@ def usual_rate(
     x_norm, loss = problem.bounds.x_norm, problem.loss
     # typical rows have half the squared norm of the longest
     row = x_norm**2 / 2
-    margin = problem.largest_target if has_residuals(loss) else USUAL_MARGIN
+    margin = problem.largest_target if has_residuals(loss) else USUAL_LABEL_MARGIN
     far = min(margin * sqrt(problem.size / row), problem.regularizer.radius)
     noise = std**2 * row * loss.max_trace() / 2
     noise *= AVERAGED_NOISE if recent else 1.0
