@@ -31,13 +31,13 @@ from tacit.solvers._base import (
 from tacit.solvers._gradients.descent import (
     at_zero,
     clip_needed,
+    derivative_clipped,
     descend,
     gradient_sensitivity,
     gradient_unit,
     noise_level,
     usual_clip,
 )
-from tacit.solvers._gradients.row_clip import clipped_gradient
 
 __all__ = [
     "MOST_FEATURES",
@@ -211,7 +211,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         direction = _preconditioner(plan, noisy)
 
         def noisy_direction(W: Array) -> Array:
-            total = rows.sum(clipped_gradient(problem, W, plan.clip, None))[0]
+            total = rows.sum(derivative_clipped(problem, W, plan.clip))[0]
             gradient = plan.mechanism(total, rng) + problem.ridge * W
             return np.asarray(direction @ gradient, dtype=np.float64)
 

@@ -266,7 +266,7 @@ def check_block(mechanism: Any, state: Any, values: Array, rng: Any) -> None:
 
 def as_cells(values: Array, cell: float, most: float, noise: str) -> Any:
     """Return rows without NaN and clipped to ``most``, in whole cells on the grid."""
-    from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+    import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
     cells = np.empty(values.shape, dtype=np.int64)
     if (

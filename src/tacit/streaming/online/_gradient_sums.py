@@ -21,8 +21,11 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
-from tacit.solvers._gradients.descent import gradient_sensitivity, largest_margin
-from tacit.solvers._gradients.row_clip import clipped_gradient
+from tacit.solvers._gradients.descent import (
+    derivative_clipped,
+    gradient_sensitivity,
+    largest_margin,
+)
 from tacit.streaming._model import StreamTerms
 
 __all__ = [
@@ -104,7 +107,7 @@ class GradientLearner(PlainNumbers):
     ) -> GradientState:
         """Return the state after the rows of one step."""
         problem = self.problem
-        (total,) = clipped_gradient(problem, state.iterate, self.clip, None)(X, y)
+        (total,) = derivative_clipped(problem, state.iterate, self.clip)(X, y)
         sums, noisy = self.mechanism.step(state._private_sums, total, rng)
         # [ftrl:leader] post-processing of released sums from here on
         pull = 1 / self.rate + problem.ridge
