@@ -39,7 +39,7 @@ class ReplayEntry:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What differed between a run and its replay on neighboring data.
+    """Differences between a run and its replay on neighboring data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Students: ordinary models that learn from public rows and their private labels."""
+"""PATE student: an ordinary model trained on privately labelled public rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Values = NDArray[Any]
 
 
 class PrivateStudent(BaseEstimator):
-    """Ordinary model trained on privately labelled public rows.
+    """PATE student: an ordinary model trained on privately labelled public rows.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ CHECKED_ROWS = 2**14
 
 @dataclass(frozen=True)
 class Setting:
-    """What an estimator wants, from its parameters and the public labels alone.
+    """Learning problem of an estimator, from its parameters and public labels only.
 
     ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
     are ranges to map to [-1, 1] first, and the bounds those after. ``labels`` are the
@@ -149,7 +149,7 @@ class PlannedFit:
 
 @dataclass(frozen=True, eq=False)
 class FittedFacts:
-    """How the weights of a fitted model were computed; public or released.
+    """Facts about the fit of a model, public or released.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ MOST_PENALTY = 1e100
 
 @dataclass(frozen=True, eq=False)
 class SelectionPath:
-    """What each update of a greedy fit released, in the order of the updates.
+    """Selection path of greedy coordinate descent, in the order of its updates.
 
     A feature whose noisy gradient is many times the standard deviation of its noise was
     not chosen because of noise, though it need not matter: correlated features, clipped

@@ -32,7 +32,7 @@ ALL_PAIRS = 256
 
 @dataclass(frozen=True)
 class SampleIndices(Drawable):
-    """Draw indices with given log-weights, and count them.
+    """Counts of indices drawn with given log-weights.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class PermuteAndFlip(_Selection):
 
 @dataclass(frozen=True)
 class NoisyMax(_Selection):
-    """Report noisy max: the largest of the scores with Laplace noise.
+    """Report-noisy-max: the largest of the scores with Laplace noise.
 
     Notes
     -----

@@ -47,7 +47,7 @@ class AboveThresholdState:
 
 @dataclass(frozen=True)
 class AboveThreshold(Drawable):
-    """Sparse vector: which queries of a stream are above a threshold.
+    """Sparse vector technique: queries of a stream that exceed a noisy threshold.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ LARGEST_MARGIN = 200.0
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything public about one empirical risk minimization.
+    """Public description of an empirical risk minimization problem.
 
     The objective is ``sum_i loss(y_i, x_i W) + ridge/2 |W|^2 + regularizer(W)``, in sum
     units, so that the number of rows does not enter it.
@@ -286,7 +286,7 @@ class SolverPlan:
 
 @dataclass(frozen=True, eq=False)
 class WeightNoise:
-    """How far noise moves weights on the same rows, from what is released anyway.
+    """Noise in the released weights, from what is released anyway.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class CoordinateDescentPlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class CoordinateDescent(Solver[CoordinateDescentPlan]):
-    """Move one weight at a time, along its noisy partial derivative.
+    """Coordinate descent: one weight at a time, along its noisy derivative.
 
     Every coordinate has a step and a clip of its own, in proportion to how large its
     column is, so that columns of unequal spread cost no accuracy. How large they are is

@@ -70,7 +70,7 @@ class EntropySamplingPlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class EntropySampling(Solver[EntropySamplingPlan]):
-    """Minimize the risk plus negative entropy over the simplex, and draw from it.
+    """Sampling from the minimizer of the risk plus negative entropy on the simplex.
 
     The weights are the frequencies of ``n_samples`` draws of a feature, each with the
     probability that the minimizer gives it: a sparse convex combination whose mean is

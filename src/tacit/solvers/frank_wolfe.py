@@ -102,7 +102,7 @@ class FrankWolfePlan(SolverPlan):
 
 @dataclass(frozen=True)
 class FrankWolfe(Solver[FrankWolfePlan]):
-    """Weights in the L1 ball or the simplex, one more nonzero a step at most.
+    """Frank-Wolfe in the L1 ball or the simplex, one more nonzero a step at most.
 
     Parameters
     ----------

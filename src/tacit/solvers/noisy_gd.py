@@ -56,7 +56,7 @@ class NoisyGDPlan(SolverPlan):
 
 @dataclass(frozen=True)
 class NoisyGD(Solver[NoisyGDPlan]):
-    """Gradient descent with momentum, each gradient with Gaussian noise.
+    """DP-GD: gradient descent with momentum, each gradient with Gaussian noise.
 
     A penalty or a set enters by its proximal map after each step.
 

@@ -171,7 +171,7 @@ class ObjectivePerturbationPlan(PlannedNoise):
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
-    """Minimize the loss plus a ridge plus a random linear term.
+    """Objective perturbation: a ridge and a random linear term in the objective.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def permuted_rule(problem: Problem, budget: Budget) -> Passes:
 
 @dataclass(frozen=True)
 class PermutedSGD(Solver[PermutedSGDPlan]):
-    """Minibatch gradient passes over one random order, noise on the last weights.
+    """Permutation-based SGD: passes over one order, noise on the last weights.
 
     Parameters
     ----------

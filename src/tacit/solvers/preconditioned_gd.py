@@ -103,7 +103,7 @@ class PreconditionedGDPlan(SolverPlan):
 
 @dataclass(frozen=True)
 class PreconditionedGD(Solver[PreconditionedGDPlan]):
-    """Release noisy second moments once, then descend along noisy Newton directions.
+    """Preconditioned gradient descent, along noisy Newton directions.
 
     A fiftieth of the budget buys ``X^T X`` with noise. Its inverse, damped as much as
     the noise requires, turns noisy gradients into nearly Newton steps, of which a few
@@ -279,7 +279,7 @@ LEAST_CERTAIN = 1.25
 
 @dataclass(frozen=True, eq=False)
 class Landing:
-    """What a descent released: its last weights and what led to them.
+    """Released numbers of a descent: its last weights and what led to them.
 
     ``moment_scale`` is the noise on the diagonal of ``moments``, ``scale`` that on
     each entry of a gradient.

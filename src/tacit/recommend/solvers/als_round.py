@@ -78,7 +78,7 @@ class RoundSums:
 
 @dataclass(frozen=True)
 class ItemRound:
-    """Release products of ratings and coefficients, and moments of coefficients.
+    """Release of products of ratings and coefficients, and of moments.
 
     A user fits her ratings to public item vectors. Her ratings less her level, as a
     vector of norm one at most, is multiplied by her coefficients, of norm one at most,
@@ -276,7 +276,7 @@ SURE = 1.0
 
 @dataclass(frozen=True)
 class CandidateGains:
-    """Release how much each candidate reduces the leave-one-out errors of users.
+    """Release of the gain of each candidate in leave-one-out errors of users.
 
     A candidate multiplies each column of the item vectors by a factor. A user predicts
     each of her ratings from her others, with the candidate and by her level only; the

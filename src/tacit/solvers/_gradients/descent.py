@@ -117,7 +117,7 @@ def usual_clip(problem: Problem, budget: Budget) -> float:
 
 @dataclass(frozen=True)
 class Start:
-    """What a loss looks like at zero weights, where every descent begins.
+    """Facts about a loss at zero weights, where every descent begins.
 
     ``typical`` is the norm that derivatives have, of which the part ``shrink`` is worth
     keeping, and ``curvature`` the largest eigenvalue of a row's Hessian.
@@ -195,7 +195,7 @@ def residual_duration(problem: Problem, noise: float) -> float:
 
 
 class DescentPlan(Protocol):
-    """What `descend` reads of a plan."""
+    """Parts of a plan that `descend` reads."""
 
     @property
     def problem(self) -> Problem: ...

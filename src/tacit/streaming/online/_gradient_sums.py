@@ -1,4 +1,4 @@
-"""Online learning from noisy sums of gradients: the regularized leader."""
+"""DP-FTRL: follow-the-regularized-leader on noisy gradient sums."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LEAF_ADDITIONS = DENSE_ROWS + MOST_ROWS // DENSE_ROWS
 @kept
 @dataclass(frozen=True)
 class GradientState:
-    """Weights at which gradients are taken, their recent mean, and the exact sums."""
+    """State of the learner: weights, their recent mean, and the exact sums."""
 
     n_steps: int
     iterate: Array
@@ -64,7 +64,7 @@ class GradientState:
 
 @dataclass(frozen=True)
 class GradientLearner(PlainNumbers):
-    """Learner by noisy sums of gradients, which weights follow at a rate.
+    """Learner by noisy gradient sums, which the weights follow at a learning rate.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class GradientLearner(PlainNumbers):
 
 @dataclass(frozen=True)
 class GradientSums:
-    """Follow the regularized leader of noisy gradients (DP-FTRL).
+    """DP-FTRL: follow-the-regularized-leader on noisy gradient sums.
 
     After each step the noisy sum of all gradients so far is released, each taken at the
     weights of its time. Weights are minus this sum times the rate, projected to the
