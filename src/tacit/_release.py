@@ -76,7 +76,7 @@ def charged_run(
     release
         What is charged.
     ledger
-        Account of the data set; None opens one for this release alone.
+        Ledger to charge; None creates one for this call.
     run
         Computes the result from the checked values. It rejects no value: a charge is
         not taken back.

@@ -76,8 +76,8 @@ class DurableLabeler(LockedFolder):
         existing folder is restricted to its owner, or rejected where this is not
         possible. Teachers are pickles: open only a folder that you wrote.
     ledger
-        Account to charge at the first fit; None opens one for this labeler only. After
-        a restart, the same or None.
+        Ledger to charge at the first fit; None creates one for this labeler. After a
+        restart, the same or None.
 
     Notes
     -----

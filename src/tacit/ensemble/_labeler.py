@@ -240,7 +240,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             The person each row belongs to, for ``neighbors="add_or_remove_one"`` only:
             rows with the same id reach the same teacher, and are protected together.
         ledger
-            Account of the data set to charge; None opens one for this fit only.
+            Ledger to charge; None creates one for this fit.
         """
         return self._fit(X, y, ids, ledger)
 

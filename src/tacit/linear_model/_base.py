@@ -224,7 +224,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         y
             Labels or targets.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Ledger to charge; None creates one for this fit.
         **options
             Rejected; rows cannot have weights.
         """

@@ -201,7 +201,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         columns
             Names of the columns of user, item and rating, in a frame or a file.
         ledger
-            Ledger of the data set to charge. None opens one for this fit only.
+            Ledger to charge; None creates one for this fit.
         """
         # long: check and run, before and after the charge, share what was found
         with exclusive_step(self), all_or_nothing(self):
