@@ -50,7 +50,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     """Differentially private matrix completion.
 
     It predicts the ratings that users have not given, each user's from the published
-    item side and her own ratings.
+    item side and their own ratings.
 
     Parameters
     ----------
@@ -70,9 +70,10 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     rating_range
         Lowest and highest rating, set without the data. Others are clipped.
     max_ratings
-        Maximum number of ratings of a user that are used for what is published. Her own
-        row uses all of them, except with ``"gradient"``, whose rows use the same ones.
-        None is what the solver is best with: all for ``"als"``, 80 for the others.
+        Maximum number of ratings of a user that are used for what is published. Their
+        own row uses all of them, except with ``"gradient"``, whose rows use the same
+        ones. None is what the solver is best with: all for ``"als"``, 80 for the
+        others.
     neighbors
         ``"replace_one"``, where the number of users is public and one user's ratings
         are others, or ``"add_or_remove_one"``.
@@ -109,7 +110,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     Notes
     -----
     **Guarantee.** The item side is (epsilon, delta)-private for all ratings of a user
-    together, and the completed rows of all others are jointly private for her, also if
+    together, and the completed rows of all others are jointly private for them, also if
     they are put together (Kearns, Pai, Roth and Ullman 2014 [1]_): a row is computed
     from the item side and its user's own ratings (Jain, Thakkar and Thakurta 2018
     [2]_). What several users' rows have in common, or the rows of all users in one
@@ -294,7 +295,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return -float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
     def recommend(self, user: Any, k: int = 10) -> Top:
-        """Return the best items that a user has not rated, for her only.
+        """Return the best items that a user has not rated, for them only.
 
         Items with equal predictions are in a fixed arbitrary order. These are all items
         where nothing about items was released, which ``released_`` reports.
@@ -302,7 +303,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         Parameters
         ----------
         user
-            Her label. A user who was not in the fit is treated as one who has rated
+            Their label. A user who was not in the fit is treated as one who has rated
             nothing.
         k
             Number of items.
@@ -312,8 +313,8 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     def complete_row(self, ratings: Any) -> Array:
         """Return a predicted rating for each item, from one user's ratings.
 
-        She may be anyone: this is what a user's own device computes, and it also serves
-        users who come after the fit. It costs no budget.
+        They may be anyone: this is what a user's own device computes, and it also
+        serves users who come after the fit. It costs no budget.
 
         Parameters
         ----------
