@@ -45,7 +45,7 @@ DATES = (date, timedelta, np.datetime64, np.timedelta64)
 
 
 class TargetBounds:
-    """What bounds of all kinds say of targets and labels."""
+    """Public facts about targets and labels, in bounds of all kinds."""
 
     y_range: tuple[float, float]
     classes: tuple[Any, ...] | None
@@ -217,7 +217,7 @@ def checked_classes(classes: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class RowBounds(TargetBounds):
-    """How large a row can be, whatever the data.
+    """Public bound on the norm of a row.
 
     Parameters
     ----------

@@ -67,6 +67,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+# Coefficients with their noise are finite up to this many targets over features
+MAX_COEFFICIENT = 1e200
 # A file of up to so many bytes is read for solvers that copy rows into columns
 MOST_COPIED = 2**31
 # Rows on disk whose values are checked together
@@ -75,7 +77,7 @@ CHECKED_ROWS = 2**14
 
 @dataclass(frozen=True)
 class Setting:
-    """What an estimator wants, from its parameters and the public labels alone.
+    """Learning problem of an estimator, from its parameters and public labels only.
 
     ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
     are ranges to map to [-1, 1] first, and the bounds those after. ``labels`` are the
@@ -147,7 +149,7 @@ class PlannedFit:
 
 @dataclass(frozen=True, eq=False)
 class FittedFacts:
-    """How the weights of a fitted model were computed; public or released.
+    """Facts about the fit of a model, public or released.
 
     Parameters
     ----------
@@ -222,7 +224,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         y
             Labels or targets.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Ledger to charge; None creates one for this fit.
         **options
             Rejected; rows cannot have weights.
         """

@@ -46,7 +46,7 @@ LARGEST_MARGIN = 200.0
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything public about one empirical risk minimization.
+    """Public description of an empirical risk minimization problem.
 
     The objective is ``sum_i loss(y_i, x_i W) + ridge/2 |W|^2 + regularizer(W)``, in sum
     units, so that the number of rows does not enter it.
@@ -151,8 +151,7 @@ class Problem:
         self.require_bounded_derivative(
             "Noise on gradients",
             self.max_derivative,
-            "use a loss that has, such as Huber(), or keep the weights in a set, such "
-            "as L2Ball()",
+            "use Huber(), or give a set such as L2Ball()",
         )
         return neighbors.rows_changed * self.lipschitz
 
@@ -169,8 +168,8 @@ class Problem:
         """Reject rows that are bounded entry by entry."""
         if self.bounds.norm != "l2":
             raise PlanError(
-                f"{solver} needs rows bounded in norm='l2', bound_norm='l2' of an "
-                "estimator; bound them so, or use FrankWolfe."
+                f"{solver} needs rows bounded in L2 norm, got {self.bounds.norm!r}; "
+                "pass bound_norm='l2', or use FrankWolfe()."
             )
 
     def require_smooth(self, solver: str, instead: str = "HuberizedHinge()") -> None:
@@ -187,7 +186,8 @@ class Problem:
         """Reject a loss whose derivative is unbounded."""
         if not isfinite(derivative):
             raise PlanError(
-                f"{solver} needs a bounded derivative, got {self.loss!r}; {instead}."
+                f"{solver} needs bounded gradients, and the loss {self.loss!r} has no "
+                f"gradient bound; {instead}."
             )
 
     @property
@@ -287,7 +287,7 @@ class SolverPlan:
 
 @dataclass(frozen=True, eq=False)
 class WeightNoise:
-    """How far noise moves weights on the same rows, from what is released anyway.
+    """Noise in the released weights, from what is released anyway.
 
     Parameters
     ----------

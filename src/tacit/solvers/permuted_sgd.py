@@ -169,7 +169,7 @@ def permuted_rule(problem: Problem, budget: Budget) -> Passes:
 
 @dataclass(frozen=True)
 class PermutedSGD(Solver[PermutedSGDPlan]):
-    """Minibatch gradient passes over one random order, noise on the last weights.
+    """Permutation-based SGD: passes over one order, noise on the last weights.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def check_problem(problem: Problem, budget: Budget) -> None:
     problem.require_bounded_derivative(
         "PermutedSGD",
         largest_derivative(problem),
-        "use Huber(), or keep the weights in an L2Ball()",
+        "use Huber(), or give a set such as L2Ball()",
     )
     problem.require_smooth("PermutedSGD")
 

@@ -64,7 +64,7 @@ class SampleAndAggregatePlan(PlannedNoise):
 
 @dataclass(frozen=True)
 class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
-    """Average an estimate over random blocks of rows, and add noise.
+    """Sample and aggregate: the noisy average of an estimate over blocks of rows.
 
     Parameters
     ----------

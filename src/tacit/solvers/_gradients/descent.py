@@ -32,6 +32,7 @@ __all__ = [
     "at_zero",
     "capped_where_noisy",
     "clip_needed",
+    "derivative_clipped",
     "descend",
     "descent_rule",
     "entries_clipped",
@@ -116,7 +117,7 @@ def usual_clip(problem: Problem, budget: Budget) -> float:
 
 @dataclass(frozen=True)
 class Start:
-    """What a loss looks like at zero weights, where every descent begins.
+    """Facts about a loss at zero weights, where every descent begins.
 
     ``typical`` is the norm that derivatives have, of which the part ``shrink`` is worth
     keeping, and ``curvature`` the largest eigenvalue of a row's Hessian.
@@ -194,7 +195,7 @@ def residual_duration(problem: Problem, noise: float) -> float:
 
 
 class DescentPlan(Protocol):
-    """What `descend` reads of a plan."""
+    """Parts of a plan that `descend` reads."""
 
     @property
     def problem(self) -> Problem: ...
@@ -245,6 +246,18 @@ def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
         return reach
     # a set that reaches further needs no clipping
     return max(reach, problem.bounds.x_norm * radius)
+
+
+def derivative_clipped(problem: Problem, W: Array, clip: float) -> ClippedGradient:
+    """Return the sum of gradients, clipped by derivative.
+
+    It takes weights within ``largest_margin(problem) / x_norm`` only, as
+    `gradient_sensitivity` holds for no others.
+    """
+    # [noisy-gd:reach] a mistake of the solver, whatever the rows are
+    reach = largest_margin(problem) / problem.bounds.x_norm
+    assert float(np.linalg.norm(W)) <= reach * (1 + 1e-9), "project the weights first"
+    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
 
 
 def gradient_sensitivity(
