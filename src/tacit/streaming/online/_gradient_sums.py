@@ -20,7 +20,7 @@ from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, require_delta
+from tacit.solvers._base import MOST_ROWS, loss_assumptions, require_delta
 from tacit.solvers._gradients.descent import gradient_sensitivity, largest_margin
 from tacit.solvers._gradients.row_clip import clipped_gradient
 from tacit.streaming._model import StreamTerms
@@ -274,5 +274,7 @@ def leaf_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
     return (
         f"planned for {problem.n_rows} rows; another number costs accuracy only",
         f"a step has at most 2^{MOST_ROWS.bit_length() - 1} rows",
+        # derivatives are clipped in sums of gradients and of moments alike
+        *loss_assumptions(problem, clipped=True),
         *noise_assumptions(noise),
     )
