@@ -33,6 +33,7 @@ from tacit._release import Release, charged_run
 from tacit._validate import at_least, true_or_false
 from tacit.convex import Free, Loss, Simplex
 from tacit.convex._protocols import Certified, Regularizer
+from tacit.convex.foreign import given_loss
 from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
@@ -338,7 +339,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         """Set the fitted attributes, in the units of the rows and the targets."""
         setting = facts.setting
         self._facts, self.privacy_ = facts, report
-        self.loss_ = facts.planned.problem.loss
+        self.loss_ = given_loss(facts.planned.problem.loss)
         self.bounds_ = setting.row_bounds
         self.coef_, intercept = self._shaped(*self._parts(W))
         if setting.labels is None:
@@ -405,7 +406,8 @@ def private_erm(
             X, y, setting.scaled_bounds, setting.intercept, setting.stretch
         )
         with progress(bool(verbose)):
-            found = result_of(planned.solver, planned.plan, rows, rng)
+            shape = planned.problem.shape
+            found = result_of(planned.solver, planned.plan, rows, rng, shape)
         facts = FittedFacts(setting, planned, found.noise, found.path)
         return found.coefficients, facts
 

@@ -84,7 +84,8 @@ class PrivateRegressorMixin(RegressorMixin):
         penalty = checked_penalty(self.penalty, self.fit_intercept)
         loss = self._loss(low, high, scale)
         bounded = is_set(penalty) or named_fact(self.solver, "brings_set")
-        if isinstance(loss, Squared) and self.delta == 0 and not bounded:
+        # a subclass may have bounded derivatives
+        if type(loss) is Squared and self.delta == 0 and not bounded:
             raise ValueError(
                 "delta=0.0 needs weights in a set, such as penalty=L2Ball(radius) with "
                 "a radius in units of the targets, or HuberRegressor; or give a delta."

@@ -15,8 +15,8 @@ from scipy import sparse
 from tacit._execution import steps as planned
 from tacit._validate import at_least, if_given, nonnegative, plain, positive
 from tacit.convex import Free, L2Ball
+from tacit.convex.foreign import is_foreign
 from tacit.convex.implicit import kernel_loss
-from tacit.convex.losses import is_foreign
 from tacit.convex.objective import UNIT, gradient_roundoff
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from tacit._execution import steps
 from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax
-from tacit.convex.losses import has_residuals, is_foreign
+from tacit.convex.foreign import is_foreign
+from tacit.convex.losses import has_residuals
 from tacit.convex.objective import MOST_ADDITIONS, chunks, gradient_roundoff
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
@@ -56,6 +57,9 @@ NEGLIGIBLE = 3e-4
 # noise that they save. Measured as error, log-loss and accuracy on synthetic softmax
 # problems of 3 to 10 classes
 UNCLIPPED = 1e-3
+
+# Norms below have lost digits, as the squares of entries underflow
+SMALL = 1e-140
 
 
 def noise_level(problem: Problem, budget: Budget, derivative: float) -> float:
@@ -327,6 +331,13 @@ def finite_norms(derivative: Array) -> tuple[Array, Array]:
     derivative = np.require(derivative, np.float64, "W")
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
+    small = norms < SMALL
+    if small.any():
+        # [noisy-gd:small] squares that underflow are taken of multiples
+        rows = derivative[small]
+        scale = np.abs(rows).max(axis=1, initial=0.0)
+        unit = rows / np.where(scale > 0, scale, 1.0)[:, None]
+        norms[small] = scale * np.sqrt(np.einsum("ij,ij->i", unit, unit))
     lost = ~np.isfinite(norms)
     derivative[lost], norms[lost] = 0.0, 0.0
     return derivative, norms

@@ -21,7 +21,7 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.privacy.report import rows_note
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, require_delta
+from tacit.solvers._base import MOST_ROWS, loss_assumptions, require_delta
 from tacit.solvers._gradients.descent import (
     derivative_clipped,
     gradient_sensitivity,
@@ -278,5 +278,7 @@ def leaf_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
     return (
         rows_note(problem.n_rows),
         f"a step has at most 2^{MOST_ROWS.bit_length() - 1} rows",
+        # derivatives are clipped in sums of gradients and of moments alike
+        *loss_assumptions(problem, clipped=True),
         *noise_assumptions(noise),
     )

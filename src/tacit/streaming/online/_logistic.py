@@ -19,6 +19,7 @@ from tacit._discovery import classes_by
 from tacit._estimators import Saved, labels_found
 from tacit._random import RandomSource
 from tacit.convex import Logistic, Loss, OneVsRest, Softmax
+from tacit.convex.foreign import given_loss
 from tacit.convex.losses import has_residuals
 from tacit.data import RowBounds
 from tacit.data.bounds import checked_classes
@@ -261,7 +262,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         if "classes_" not in vars(self) or self._n_steps == 1:
             self.classes_ = self._public_classes()
         if not hasattr(self, "loss_") or self._n_steps == 1:
-            self.loss_ = learner.problem.loss
+            self.loss_ = given_loss(learner.problem.loss)
         weights, self.intercept_ = reader.split(weights)
         self.coef_ = weights.T.copy()
 
