@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tacit import Seed
 from tacit.additive import AdditiveClassifier, AdditiveRegressor
 from tacit.additive._bins import Bins, BinsPlan
+from tacit.mechanisms import as_generator
 
 Array = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ SIZES = ((5_000, 1.0), (20_000, 1.0), (20_000, 4.0))
 
 def table(name: str, n: int, seed: int = 0) -> tuple[Any, Array]:
     """Return rows and targets: three columns of numbers, one with missing cells."""
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     age = rng.normal(45, 15, n).clip(18, 90)
     debt = rng.lognormal(3, 1, n).clip(0, 500)
     noise = 0.1 if name.endswith("correlated") else 1.0

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tacit.additive._bins import UNSEEN, Bins
+from tacit.additive._bins import ROUNDS, UNSEEN, Bins
 from tacit.additive._columns import CELLS
 from tacit.additive._terms import Term
 from tacit.convex import Huber, Logistic
@@ -33,9 +33,9 @@ Array = NDArray[np.float64]
 
 # Least curvature of a row of a regression
 LEAST_CURVATURE = 0.02
-# Bins of one category or of missing cells count as this many standard deviations of
-# their counts less, and nothing is stated where that of a count is more than this
-# fraction of the rows
+# Bins with fewer rows than this many standard deviations of a count have less curvature
+# than their counts say, and nothing is stated where one is more than this fraction of
+# the rows; by benchmarks/additive/coverage.py
 DOUBT, MOST_COUNT_NOISE = 2.0, 0.05
 ROUNDS_OF_EM = 30
 
@@ -146,8 +146,8 @@ def _moments(
     np.fill_diagonal(noise, 2 * noise[0, 0])
     off = noisy / clipped - prior
     found = prior
-    for part in (between, ~between & ~known):
-        found = found + np.where(part, _shrunk(off, noise, spread, part), 0.0)
+    for some in (between, ~between & ~known):
+        found = found + _shrunk(off, noise, spread, some)
     values, axes = np.linalg.eigh(clipped * n_rows * found)
     moments: Array = (axes * np.maximum(values, 0.0)) @ axes.T
     return moments
@@ -166,12 +166,16 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     assumed = UNSEEN * np.diff(ends) / CELLS * (1 - mass[-1])
     seen = np.maximum(mass[:-1] - assumed, 0.0)
     seen /= 1 - UNSEEN
+    # parts of the range that counts of the first round do not show count for little
+    parts = np.linspace(0, CELLS, 2 ** ROUNDS[0] + 1)
+    of_part = np.diff(np.interp(parts, ends, np.append(0.0, np.cumsum(seen))))
+    middles = (ends[:-1] + ends[1:]) / 2
+    around = of_part[np.searchsorted(parts, middles, side="right") - 1]
+    seen *= np.minimum(around / max(DOUBT * noise, 1e-300), 1.0) ** 2
     return np.append(seen, max(mass[-1] - DOUBT * noise, 0.0))
 
 
-def _shrunk(
-    off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]
-) -> Array:
+def _shrunk(off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]) -> Array:
     """Return the posterior means of what noisy moments differ from the prior ones.
 
     In units of the spread of both features, some differences in ``part`` are normal

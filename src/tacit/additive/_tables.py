@@ -71,7 +71,9 @@ class Explanation:
         first, second, third = (
             max(len(row[place]) for row in rows) for place in range(3)
         )
-        return "\n".join(f"{a:<{first}}  {b:<{second}}  {c:>{third}}" for a, b, c in rows)
+        return "\n".join(
+            f"{a:<{first}}  {b:<{second}}  {c:>{third}}" for a, b, c in rows
+        )
 
     __repr__ = __str__
 
@@ -162,9 +164,7 @@ def _groups(shape: Shape, values: Array, cells: int) -> list[slice]:
 def _segments(values: Array, weights: Array, most: int) -> list[int]:
     """Return ends of segments that are as constant as can be, in weighted squares."""
     n = len(values)
-    sums = [
-        np.append(0.0, np.cumsum(weights * values**power)) for power in (0, 1, 2)
-    ]
+    sums = [np.append(0.0, np.cumsum(weights * values**power)) for power in (0, 1, 2)]
     # error of the segment from j to k, and the least error of the first k values
     mass, first, second = (each[None, :] - each[:, None] for each in sums)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -238,7 +238,9 @@ def shape_facts(
     """Return shapes and importances as plain data, which is all released."""
 
     def named(column: Any) -> str:
-        return " and ".join(map(str, column)) if isinstance(column, tuple) else str(column)
+        return (
+            " and ".join(map(str, column)) if isinstance(column, tuple) else str(column)
+        )
 
     return {
         "intercept": np.ravel(intercept).tolist(),

@@ -1,7 +1,8 @@
 """Plots for notebooks, with matplotlib; install the extra ``plots``.
 
-Every function draws on the Axes it is given, or on new ones, and returns them. Plots show values that were released before: they read no rows, draw no noise and
-cost no budget.
+Every function draws on the Axes it is given, or on new ones, and returns them. Plots
+show values that were released before: they read no rows, draw no noise and cost no
+budget.
 """
 
 from typing import TYPE_CHECKING

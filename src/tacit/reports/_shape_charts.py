@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit.reports._charts import BOTH, NARROW, Chart, axis, chart, names_axis
-from tacit.reports._charts import coefficient_chart
+from tacit.reports._charts import (
+    BOTH,
+    NARROW,
+    Chart,
+    axis,
+    chart,
+    coefficient_chart,
+    names_axis,
+)
 from tacit.reports._shapes import AdditiveShapes, ShapePanel
 
 __all__ = ["shape_charts"]

@@ -49,7 +49,9 @@ class ShapePanel:
     def ends(self) -> list[float]:
         """Lowest and highest value that is drawn, bands included, where rows are."""
         shown = self.mass >= min(FEWEST, self.mass.max())
-        drawn = [each for each in (self.values, self.low, self.high) if each is not None]
+        drawn = [
+            each for each in (self.values, self.low, self.high) if each is not None
+        ]
         both = np.concatenate([each[shown] for each in drawn])
         return [float(both.min()), float(both.max())]
 
@@ -92,10 +94,19 @@ class ShapePanel:
             own = slice(start, end)
             weights = self.mass[own] + 1e-12
 
-            def mean(values: Array | None, own: slice = own, by: Array = weights) -> Any:
-                return None if values is None else float(np.average(values[own], weights=by))
+            def mean(
+                values: Array | None, own: slice = own, by: Array = weights
+            ) -> Any:
+                return (
+                    None
+                    if values is None
+                    else float(np.average(values[own], weights=by))
+                )
 
-            first, until = number(float(self.edges[start])), number(float(self.edges[end]))
+            first, until = (
+                number(float(self.edges[start])),
+                number(float(self.edges[end])),
+            )
             found.append(
                 {
                     "name": f"{first} to {until}",
@@ -135,12 +146,12 @@ class AdditiveShapes:
     def _of(cls, facts: Mapping[str, Any], classes: Any) -> AdditiveShapes:
         intercept = _floats(facts["intercept"], 1)
         names = _output_names(len(intercept), classes)
-        bars = [
-            {"name": truncated(name, 60), "value": float(value)}
-            for name, value in facts["importances"]
+        given = list(facts["importances"])
+        sizes = _floats([value for _, value in given], 1).tolist()
+        bars: list[dict[str, Any]] = [
+            {"name": truncated(name, 60), "value": size}
+            for (name, _), size in zip(given, sizes, strict=True)
         ]
-        if not np.isfinite([bar["value"] for bar in bars]).all():
-            raise ValueError(WRONG)
         order = {bar["name"]: k for k, bar in enumerate(bars)}
         shapes = sorted(
             facts["shapes"],
@@ -198,4 +209,8 @@ def _output_names(n_outputs: int, classes: Sequence[Any] | None) -> list[str]:
     labels = [truncated(label, 60) for label in classes or ()]
     if n_outputs == 1:
         return ["prediction" if len(labels) != 2 else f"log-odds of {labels[1]}"]
-    return labels if len(labels) == n_outputs else [f"output {k}" for k in range(n_outputs)]
+    return (
+        labels
+        if len(labels) == n_outputs
+        else [f"output {k}" for k in range(n_outputs)]
+    )

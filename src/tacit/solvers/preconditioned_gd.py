@@ -29,6 +29,7 @@ from tacit.solvers._base import (
 )
 from tacit.solvers._gradients.descent import (
     at_zero,
+    derivative_clipped,
     descend,
     gradient_sensitivity,
     gradient_unit,
@@ -36,7 +37,6 @@ from tacit.solvers._gradients.descent import (
     usual_clip,
 )
 from tacit.solvers._gradients.response import Landing, descent_noise
-from tacit.solvers._gradients.row_clip import clipped_gradient
 
 __all__ = [
     "MOST_FEATURES",
@@ -105,7 +105,7 @@ class PreconditionedGDPlan(SolverPlan):
 
 @dataclass(frozen=True)
 class PreconditionedGD(Solver[PreconditionedGDPlan]):
-    """Release noisy second moments once, then descend along noisy Newton directions.
+    """Preconditioned gradient descent, along noisy Newton directions.
 
     A fiftieth of the budget buys ``X^T X`` with noise. Its inverse, damped as much as
     the noise requires, turns noisy gradients into nearly Newton steps, of which a few
@@ -165,7 +165,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         start = at_zero(problem)
         clip = usual_clip(problem, budget) if self.clip is None else self.clip
         problem.require_bounded_derivative(
-            "PreconditionedGD", clip, "give clip=, or use Huber()"
+            "PreconditionedGD", clip, "use Huber(), or pass clip="
         )
         several = problem.loss.n_outputs > 1
         n_steps = self.n_steps
@@ -232,7 +232,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         direction = _preconditioner(plan, noisy)
 
         def noisy_direction(W: Array) -> Array:
-            total = rows.sum(clipped_gradient(problem, W, plan.clip, None))[0]
+            total = rows.sum(derivative_clipped(problem, W, plan.clip))[0]
             gradient = plan.mechanism(total, rng)
             path.append((W, gradient))
             step = direction @ (gradient + problem.ridge * W)
