@@ -204,7 +204,10 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         return [bins.of(codes[:, k]) for k, bins in enumerate(self._bins)]
 
     def _contributions(self, X: Any) -> list[Array]:
-        of_rows = self._bins_of(X)
+        return self._added(self._bins_of(X))
+
+    def _added(self, of_rows: Sequence[NDArray[np.intp]]) -> list[Array]:
+        """Return what columns and pairs add, given the bin of each row in each."""
         mains = [
             shape.values[own] for shape, own in zip(self.shapes_, of_rows, strict=True)
         ]
@@ -286,9 +289,10 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             the predicted one.
         """
         check_is_fitted(self)
-        table = one_row(row)
-        bins = self._bins_of(table)
-        parts = np.stack(self._contributions(table), axis=1)[0]
+        table = one_row(row, [shape.column for shape in self.shapes_])
+        codes = codes_of(table, self._columns)
+        bins = [each.of(codes[:, k]) for k, each in enumerate(self._bins)]
+        parts = np.stack(self._added(bins), axis=1)[0]
         output, words = self._explained(parts, label)
         names = [str(shape.column) for shape in self.shapes_]
         cells = [

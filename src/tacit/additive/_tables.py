@@ -68,9 +68,7 @@ class Explanation:
 
     def __str__(self) -> str:
         rows = [("column", "cell", "adds"), *self._rows()]
-        first, second, third = (
-            max(len(row[place]) for row in rows) for place in range(3)
-        )
+        first, second, third = (max(len(row[k]) for row in rows) for k in range(3))
         return "\n".join(
             f"{a:<{first}}  {b:<{second}}  {c:>{third}}" for a, b, c in rows
         )
@@ -122,9 +120,7 @@ class ScoringTable:
     def __str__(self) -> str:
         table = [("column", "cell", "points"), ("base", "", str(self.base))]
         table += [(str(name), cell, str(points)) for name, cell, points in self.rows]
-        first, second, third = (
-            max(len(row[place]) for row in table) for place in range(3)
-        )
+        first, second, third = (max(len(row[k]) for row in table) for k in range(3))
         lines = [f"{a:<{first}}  {b:<{second}}  {c:>{third}}" for a, b, c in table]
         return "\n".join([*lines, self.scale])
 
@@ -147,8 +143,7 @@ def scoring_table(
             float(np.abs(scaled[group] - min(means) - value).max())
             for group, value in zip(groups, own, strict=True)
         )
-        names = _group_names(shape, groups)
-        rows += [(shape.column, *each) for each in zip(names, own, strict=True)]
+        rows += [(shape.column, *each) for each in _named(shape, groups, own)]
     return ScoringTable(round(base), tuple(rows), float(points), off, of)
 
 
@@ -185,11 +180,17 @@ def _mean(values: Array, mass: Array, group: slice) -> float:
     return float(np.average(values[group], weights=mass[group] + 1e-12))
 
 
-def _group_names(shape: Shape, groups: Sequence[slice]) -> list[str]:
+def _named(
+    shape: Shape, groups: Sequence[slice], points: Sequence[int]
+) -> list[tuple[str, int]]:
+    """Return groups in words and their points, with equal neighbors as one."""
     if shape.edges is None:
-        return list(shape.bin_labels)
-    edges = shape.edges[[group.start for group in groups]]
-    return [*intervals(edges), "(missing)"]
+        return list(zip(shape.bin_labels, points, strict=True))
+    last = len(groups) - 1
+    kept = [k for k in range(last) if k == 0 or points[k] != points[k - 1]]
+    ends = [*(groups[k].start for k in kept), groups[last].start]
+    named = zip(intervals(shape.edges[ends]), (points[k] for k in kept), strict=True)
+    return [*named, ("(missing)", points[last])]
 
 
 def importances(
@@ -261,15 +262,21 @@ def shape_facts(
     }
 
 
-def one_row(row: Any) -> Any:
-    """Return cells of one row, or a data frame of one, as a table."""
-    if hasattr(row, "columns") and hasattr(row, "iloc"):
-        table = row
-    elif hasattr(row, "to_frame"):  # a row of a data frame
-        table = row.to_frame().T
-    else:
-        cells = np.asarray(row, dtype=object)
-        table = cells[None] if cells.ndim == 1 else cells
-    if len(table) != 1:
-        raise ValueError(f"row must be one row, got {len(table)}.")
-    return table
+def one_row(row: Any, columns: Sequence[Any]) -> Any:
+    """Return cells of one row, or a data frame of one, as a table of these columns."""
+    table = row
+    if hasattr(row, "columns"):
+        table = row[list(columns)] if columns[0] in row.columns else row
+        table = np.asarray(table, dtype=object)
+    elif hasattr(row, "index") and hasattr(row, "loc"):  # a row of a data frame
+        table = [[row.loc[name] for name in columns]]
+    cells = np.asarray(table, dtype=object)
+    cells = cells[None] if cells.ndim == 1 else cells
+    if cells.ndim != 2 or len(cells) != 1:
+        raise ValueError(f"row must be one row, got shape {cells.shape}.")
+    if cells.shape[1] != len(columns):
+        raise ValueError(
+            f"row must have a cell for each of {len(columns)} columns, got "
+            f"{cells.shape[1]}."
+        )
+    return cells
