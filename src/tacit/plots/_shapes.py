@@ -164,8 +164,8 @@ def _draw_numbers(
     ax.stairs(values, shape.edges, baseline=None, color=ACCENT, linewidth=1.6)
     ax.set_xlim(shape.edges[0], shape.edges[-1])
     if band.shown[-1]:
-        half = "" if band.half is None else f" \N{PLUS-MINUS SIGN} {band.half[-1]:.2g}"
-        ax.set_xlabel(f"missing cells: {band.values[-1]:+.2g}{half}")
+        off = "" if band.half is None else f" \N{PLUS-MINUS SIGN} {band.half[-1]:.2g}"
+        ax.set_xlabel(f"missing cells: {band.values[-1]:+.2g}{off}")
 
 
 def _draw_categories(ax: Axes, shape: Any, band: _Band) -> None:
