@@ -87,10 +87,8 @@ class Facts:
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
         # these are no tables of coefficients
-        others = any(
-            facts.get(name) is not None for name in ("student", "side", "shapes")
-        )
-        without = _WEIGHTS if others else ()
+        others = [facts.get(name) for name in ("student", "side", "shapes")]
+        without = () if others == [None] * 3 else _WEIGHTS
         missing = [n for n in _NEEDED if n not in facts and n not in without]
         if missing:
             raise ValueError(f"facts must have the entry {missing[0]!r}.")
@@ -122,9 +120,7 @@ class Facts:
             fairness,
             tuple(audits_of(plain["audits"] or (), "facts['audits']", plain)),
             None if plain["budget"] is None else Budget.from_dict(plain["budget"]),
-            None
-            if plain["shapes"] is None
-            else AdditiveShapes.of(plain["shapes"], plain["classes"]),
+            AdditiveShapes.if_given(plain["shapes"], plain["classes"]),
         )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,12 @@ class AdditiveShapes:
     banded: bool
 
     @classmethod
-    def of(cls, facts: Any, classes: Sequence[Any] | None) -> AdditiveShapes:
+    def if_given(cls, facts: Any, classes: Sequence[Any] | None) -> Self | None:
+        """Return what ``shape_facts`` returned, checked; None for None."""
+        return None if facts is None else cls.of(facts, classes)
+
+    @classmethod
+    def of(cls, facts: Any, classes: Sequence[Any] | None) -> Self:
         """Return what ``shape_facts`` returned, checked."""
         try:
             return cls._of(facts, classes)
@@ -143,7 +148,7 @@ class AdditiveShapes:
             raise ValueError(WRONG) from None
 
     @classmethod
-    def _of(cls, facts: Mapping[str, Any], classes: Any) -> AdditiveShapes:
+    def _of(cls, facts: Mapping[str, Any], classes: Any) -> Self:
         intercept = _floats(facts["intercept"], 1)
         names = _output_names(len(intercept), classes)
         given = list(facts["importances"])
