@@ -183,3 +183,12 @@ def test_other_facts_are_rejected(change):
 def test_facts_of_another_form_are_rejected(given):
     with pytest.raises(ValueError, match="shape_facts"):
         report_html(facts(shapes=given))
+
+
+def test_what_missing_cells_add_is_said_where_there_are_any():
+    assert panels()[0].missing.startswith(
+        "Missing cells, about 5% of the rows, add 0.25"
+    )
+    full = shapes()["shapes"][1] | {"mass": [0.2, 0.5, 0.3, 0.0]}
+    (panel,) = AdditiveShapes.of(shapes(shapes=[full]), None).outputs[0][2]
+    assert panel.missing == "Nearly no cell is missing."

@@ -33,10 +33,11 @@ Array = NDArray[np.float64]
 
 # Least curvature of a row of a regression
 LEAST_CURVATURE = 0.02
-# Bins with fewer rows than this many standard deviations of a count have less curvature
-# than their counts say, and nothing is stated where one is more than this fraction of
-# the rows; by benchmarks/additive/coverage.py
-DOUBT, MOST_COUNT_NOISE = 2.0, 0.05
+# Parts of a range with fewer rows than this many standard deviations of a count have
+# less curvature than counts say; single bins with fewer than that many have none. And
+# nothing is stated where one is more than this fraction of the rows. All by
+# benchmarks/additive/coverage.py
+DOUBT, VISIBLE, MOST_COUNT_NOISE = 2.0, 3.0, 0.05
 ROUNDS_OF_EM = 30
 
 
@@ -160,8 +161,9 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     standard deviation of a count as a fraction of the rows.
     """
     mass = bins.mass / max(float(bins.mass.sum()), 1e-300)
+    counted = np.where(mass > VISIBLE * noise, mass - noise, 0.0)
     if not bins.column.is_numeric:
-        return np.maximum(mass - DOUBT * noise, 0.0)
+        return counted
     ends = np.append(bins.starts, CELLS)
     assumed = UNSEEN * np.diff(ends) / CELLS * (1 - mass[-1])
     seen = np.maximum(mass[:-1] - assumed, 0.0)
@@ -172,7 +174,7 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     middles = (ends[:-1] + ends[1:]) / 2
     around = of_part[np.searchsorted(parts, middles, side="right") - 1]
     seen *= np.minimum(around / max(DOUBT * noise, 1e-300), 1.0) ** 2
-    return np.append(seen, max(mass[-1] - DOUBT * noise, 0.0))
+    return np.append(seen, counted[-1])
 
 
 def _shrunk(off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]) -> Array:

@@ -58,12 +58,15 @@ class ShapePanel:
     @property
     def missing(self) -> str:
         """What missing cells add, with their band, in words."""
-        words = f"{percent(float(self.mass[-1]))} of the rows, add "
+        part = float(self.mass[-1])
+        if part < FEWEST:
+            return "Nearly no cell is missing."
+        words = f"Missing cells, about {percent(part)} of the rows, add "
         words += number(float(self.values[-1]), 3)
         if self.low is None or self.high is None:
-            return words
+            return f"{words}."
         low, high = float(self.low[-1]), float(self.high[-1])
-        return f"{words} ({number(low, 3)} to {number(high, 3)})"
+        return f"{words} ({number(low, 3)} to {number(high, 3)})."
 
     @property
     def categories(self) -> list[dict[str, Any]]:
