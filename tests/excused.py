@@ -91,7 +91,9 @@ EXCUSED = {
         VALUES: "SelectionPath",
     },
     "tacit.preprocessing": {
-        PUBLIC: "PublicOneHot PublicScaler",
+        PUBLIC: (
+            "PublicOneHot PublicScaler RandomFourierFeatures RandomPartitionTrees"
+        ),
     },
     "tacit.feature_selection": {
         "not private; BlockVoteSelector makes it so": "HuberLassoSupport",

@@ -148,7 +148,7 @@ class RandomFourierFeatures(DrawnFeatures):
         to a pair, a sequence of one pair a column, or one pair for all columns. Values
         outside are clipped. Must not be read off the data.
     n_components
-        Number of features, which is even: a cosine and a sine for each projection.
+        Number of projections, each of which gives two features: a cosine and a sine.
     length_scale
         Distance over which the kernel decreases, in widths of the ranges: values of a
         row are divided by the width of their range. None for ``0.25 * sqrt(p)`` with
@@ -162,7 +162,7 @@ class RandomFourierFeatures(DrawnFeatures):
 
     Attributes
     ----------
-    frequencies_ : ndarray of shape (n_features, n_components / 2)
+    frequencies_ : ndarray of shape (n_features, n_components)
         Projections: turns of the angle for each width of the range.
     ranges_ : tuple of pairs
         Range of each column.
@@ -192,7 +192,7 @@ class RandomFourierFeatures(DrawnFeatures):
     --------
     >>> import numpy as np
     >>> from tacit.preprocessing import RandomFourierFeatures
-    >>> features = RandomFourierFeatures(ranges=[(18, 98), (0, 80)], n_components=8)
+    >>> features = RandomFourierFeatures(ranges=[(18, 98), (0, 80)], n_components=4)
     >>> found = features.fit_transform([[58.0, 20.0], [120.0, 80.0]])
     >>> np.linalg.norm(found, axis=1).round(12)
     array([1., 1.])
@@ -203,7 +203,7 @@ class RandomFourierFeatures(DrawnFeatures):
     def __init__(
         self,
         ranges: Any,
-        n_components: int = 64,
+        n_components: int = 32,
         *,
         length_scale: float | None = None,
         missing: Any = None,
@@ -219,18 +219,10 @@ class RandomFourierFeatures(DrawnFeatures):
     def _n_features_out(self) -> int:
         return 2 * int(self.frequencies_.shape[1])
 
-    def _shape(self) -> tuple[int, int]:
-        count = checked_integer(self.n_components, "n_components", 2, MOST_COMPONENTS)
-        if count % 2:
-            raise ValueError(
-                "n_components must be even, a cosine and a sine for each projection, "
-                f"got {count}."
-            )
-        self._require_room(self.n_features_in_ * count)
-        return self.n_features_in_, count // 2
-
     def _draw(self) -> None:
-        shape = self._shape()
+        count = checked_integer(self.n_components, "n_components", 1, MOST_COMPONENTS)
+        shape = self.n_features_in_, count
+        self._require_room(count * self.n_features_in_)
         scale = default_length_scale(shape[0])
         if self.length_scale is not None:
             words = f"None or a number from {LEAST_SCALE:g} to {MOST_SCALE:g}"
