@@ -14,12 +14,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from tests.persistence.forging import forge, npz, put, rejected
 from tests.refusal import raises_one_line
 
 from tacit import Seed
 from tacit._random import as_generator
 from tacit.linear_model import LogisticRegression
 from tacit.model_selection import PrivateSearchCV
+from tacit.persistence import load_model, save_model
 from tacit.preprocessing import (
     PublicScaler,
     RandomFourierFeatures,
@@ -296,3 +298,39 @@ def test_a_private_search_takes_them_as_public_steps(features):
     grid = {"logisticregression__ridge": [0.0, 1.0]}
     search = PrivateSearchCV(pipeline, grid, 8.0, 1e-5, random_state=Seed(0))
     assert search.fit(X, y).best_estimator_[0].x_norm_ == 1.0
+
+
+@each_kind
+def test_a_saved_step_keeps_its_structure_and_not_its_seed(features, tmp_path):
+    step = clone(features).set_params(random_state=3).fit(rows())
+    again = load_model(save_model(step, tmp_path / "step"))
+    assert_same_structure(step, again)
+    assert again.random_state == 0
+    assert_array_equal(dense(again.transform(rows())), dense(step.transform(rows())))
+
+
+@pytest.mark.parametrize(
+    ("features", "forged"),
+    [
+        (RandomFourierFeatures((-1, 1), 5), {"frequencies": np.ones((3, 4))}),
+        (RandomFourierFeatures((-1, 1), 5), {"frequencies": np.full((3, 5), 1e300)}),
+        (RandomPartitionTrees((-1, 1), 1, 1), {"split_columns": np.full((1, 1), 3.0)}),
+        (RandomPartitionTrees((-1, 1), 1, 1), {"split_columns": np.full((1, 1), 0.5)}),
+        (RandomPartitionTrees((-1, 1), 1, 1), {"split_columns": np.full((1, 1), -1.0)}),
+        (RandomPartitionTrees((-1, 1), 1, 1), {"split_points": np.full((1, 1), 1.5)}),
+        (RandomPartitionTrees((-1, 1), 1, 1), {"split_points": np.zeros((1, 2))}),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_a_forged_structure_is_rejected(features, forged, tmp_path):
+    step = clone(features).fit(rows())
+    good = {name: array * 1.0 for name, array in structure(step).items()}
+    folder = save_model(step, tmp_path / "step")
+    forge(folder, weights_npz=npz(**good))
+    assert_same_structure(load_model(folder), step)
+    shapes = {
+        name: {"dtype": "float64", "shape": list(array.shape)}
+        for name, array in (good | forged).items()
+    }
+    forge(folder, put("arrays", value=shapes), weights_npz=npz(**(good | forged)))
+    rejected(folder, r"weights\.npz")
