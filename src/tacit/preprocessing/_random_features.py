@@ -44,7 +44,7 @@ LEAST_SCALE, MOST_SCALE = 1e-6, 1e6
 # Entries are this much smaller than exact, so that rounding never exceeds norm 1
 WITHIN = {np.dtype(np.float64): 1 - 2.0**-48, np.dtype(np.float32): 1 - 2.0**-22}
 # No normal number that can be drawn is further than this from zero
-MOST_DEVIATIONS = 40.0
+MOST_NORMAL = 40.0
 # Equally likely split points of a cell, within the middle half of it
 SPLITS = 2**20
 
@@ -70,7 +70,7 @@ class DrawnFeatures(TransformerMixin, BaseEstimator):
             self.ranges_ = public_ranges(self.ranges, columns)
             self._fill = public_fill(self.missing, columns)
             self._draw()
-            # [features:norm] exact, as WITHIN leaves room for rounding
+            # exact, as WITHIN leaves room for rounding
             self.x_norm_ = 1.0
         return self
 
@@ -119,7 +119,7 @@ class DrawnFeatures(TransformerMixin, BaseEstimator):
 
     @abstractmethod
     def _restored(self, arrays: dict[str, Floats]) -> bool:
-        """Put saved arrays in place of what was drawn; False if none could be drawn."""
+        """Replace what was drawn by saved arrays; False if they cannot be drawn."""
 
     def _require_room(self, numbers: int) -> None:
         if numbers > MOST_NUMBERS:
@@ -256,7 +256,7 @@ class RandomFourierFeatures(DrawnFeatures):
     def _restored(self, arrays: dict[str, Floats]) -> bool:
         self.frequencies_ = arrays["frequencies"]
         largest = float(np.abs(self.frequencies_).max())
-        return largest <= MOST_DEVIATIONS / LEAST_SCALE
+        return largest <= MOST_NORMAL / LEAST_SCALE
 
 
 def default_length_scale(n_columns: int) -> float:
