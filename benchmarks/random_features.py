@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import warnings
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from typing import Any
 import numpy as np
 from benchmarks.tables import DOCS, markdown, rewrite
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
@@ -37,6 +37,7 @@ TEST_ROWS = 5000
 RANGE = (-1.0, 1.0)
 KINDS = ("product", "xor", "circles", "mixed", "linear")
 EPSILONS = (0.3, 1.0, 3.0)
+DRAWS = 2
 
 
 @dataclass(frozen=True)
@@ -89,14 +90,6 @@ def accuracy(drawn: Drawn, step: Any, epsilon: float) -> float:
     return drawn.accuracy(make_pipeline(step, model).fit(drawn.X, drawn.y))
 
 
-def nonprivate_accuracy(drawn: Drawn, step: Any) -> float:
-    """Return the accuracy of a model without privacy behind a public step."""
-    model = PlainLogisticRegression(C=100.0, max_iter=300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it need not have converged
-        return drawn.accuracy(make_pipeline(step, model).fit(drawn.X, drawn.y))
-
-
 STEPS: dict[str, Callable[[int], Any]] = {
     "columns alone": lambda seed: PublicScaler(RANGE),
     "RandomFourierFeatures": lambda seed: RandomFourierFeatures(
@@ -106,46 +99,45 @@ STEPS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def compared(cases: Iterator[tuple[str, int, int, float]], n_draws: int) -> list[Any]:
-    """Return a row of accuracies a case: kind, columns, rows and epsilon."""
-    found = []
-    for kind, n_columns, n_rows, epsilon in cases:
-        draws = [table(kind, n_columns, n_rows, seed) for seed in range(n_draws)]
-        means = {
-            name: np.mean([accuracy(d, make(s), epsilon) for s, d in enumerate(draws)])
-            for name, make in STEPS.items()
-        }
-        best = np.mean([d.best() for d in draws])
-        row = {"table": kind, "columns": n_columns, "rows": n_rows, "ε": epsilon}
-        row |= {name: f"{mean:.1f}" for name, mean in means.items()}
-        found.append(row | {"best possible": f"{best:.1f}"})
-        print(*found[-1].values(), flush=True)
-    return found
+def compared(kind: str, n_columns: int, n_rows: int, epsilon: float) -> dict[str, Any]:
+    """Return the accuracies of one kind of table, in a row."""
+    draws = [table(kind, n_columns, n_rows, seed) for seed in range(DRAWS)]
+    means = {
+        name: np.mean([accuracy(d, make(s), epsilon) for s, d in enumerate(draws)])
+        for name, make in STEPS.items()
+    }
+    means["best possible"] = np.mean([d.best() for d in draws])
+    row = {"table": kind, "columns": n_columns, "rows": n_rows, "ε": epsilon}
+    row |= {name: f"{mean:.1f}" for name, mean in means.items()}
+    print(*row.values(), flush=True)
+    return row
 
 
 def report(quick: bool) -> list[str]:
     """Return the lines of the page."""
-    rows, draws = ((2000,), 1) if quick else ((5000, 20_000, 100_000), 2)
-    columns = (3,) if quick else (2, 10, 20)
-    first = compared(
-        (
-            (kind, 5, n_rows, epsilon)
-            for kind, n_rows, epsilon in itertools.product(KINDS, rows, EPSILONS)
-        ),
-        draws,
-    )
-    second = compared(
-        (
-            (kind, p, 2000 if quick else 20_000, 1.0)
-            for kind, p in itertools.product(KINDS, columns)
-        ),
-        draws,
-    )
-    lines = ["## Rows and budget", "", markdown(first), ""]
-    return [*lines, "## Columns without effect", "", markdown(second), ""]
+    sizes = [*itertools.product((5000, 20_000), EPSILONS), (100_000, 1.0)]
+    columns, n_rows = (2, 10, 20), 20_000
+    if quick:
+        sizes, columns, n_rows = [(2000, 1.0)], (3,), 2000
+    first = [(kind, 5, *size) for kind, size in itertools.product(KINDS, sizes)]
+    second = [(kind, p, n_rows, 1.0) for kind, p in itertools.product(KINDS, columns)]
+    # the largest first, so that no process is left alone with one
+    cases = sorted(first + second, key=lambda case: -case[2])
+    with ProcessPoolExecutor(int(os.environ.get("WORKERS", "2"))) as pool:
+        rows = dict(
+            zip(
+                cases,
+                pool.map(compared, *zip(*cases, strict=True), chunksize=1),
+                strict=True,
+            )
+        )
+    lines: list[str] = []
+    for title, part in (("Rows and budget", first), ("Columns", second)):
+        lines += [f"## {title}", "", markdown([rows[case] for case in part]), ""]
+    return lines
 
 
-def sweep(n_draws: int) -> None:
+def sweep(n_columns: int, n_draws: int) -> None:
     """Print the mean shortfall from the best classifier, in points, by parameters."""
     fourier = {
         f"fourier {m} scale {c} sqrt(p)": (
@@ -163,24 +155,18 @@ def sweep(n_draws: int) -> None:
         )
         for t, d in ((10, 2), (10, 4), (10, 6), (30, 2), (30, 4), (100, 2), (60, 3))
     }
-    sizes = ((5000, 0.3), (5000, 3.0), (40_000, 1.0))
-    print("shortfall in points, by rows and epsilon;", *sizes)
-    for p in (3, 10):
-        found: dict[tuple[str, int], list[float]] = {}
-        for i, seed, kind in itertools.product(range(3), range(n_draws), KINDS):
-            drawn = table(kind, p, sizes[i][0], 50 + seed)
-            best = drawn.best()
+    print("shortfall in points")
+    for n_rows, epsilon in ((5000, 0.3), (5000, 3.0), (20_000, 1.0)):
+        found: dict[str, list[float]] = {}
+        for seed, kind in itertools.product(range(n_draws), KINDS):
+            drawn = table(kind, n_columns, n_rows, 50 + seed)
             for name, make in (fourier | trees).items():
-                got = accuracy(drawn, make(p, seed), sizes[i][1])
-                found.setdefault((name, i), []).append(best - got)
-            if i == 2 and kind == KINDS[-1]:
-                got = [
-                    best - nonprivate_accuracy(drawn, f(seed)) for f in STEPS.values()
-                ]
-                print(f"p {p} {kind} without privacy", np.round(got, 2))
-        for name in fourier | trees:
-            cells = (f"{np.mean(found[name, i]):7.2f}" for i in range(3))
-            print(f"p {p:2} {name:28}", *cells, flush=True)
+                got = accuracy(drawn, make(n_columns, seed), epsilon)
+                found.setdefault(name, []).append(drawn.best() - got)
+        for name, lost in found.items():
+            print(
+                n_columns, n_rows, epsilon, f"{name:28} {np.mean(lost):.2f}", flush=True
+            )
 
 
 def main() -> None:
@@ -189,10 +175,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller, in seconds")
     parser.add_argument("--docs", action="store_true", help=f"write {Path(PAGE).name}")
     parser.add_argument("--sweep", action="store_true", help="compare parameters")
+    parser.add_argument("--columns", type=int, nargs="+", default=[3, 10])
     parser.add_argument("--draws", type=int, default=1, help="tables a case of a sweep")
     options = parser.parse_args()
     if options.sweep:
-        sweep(options.draws)
+        for n_columns in options.columns:
+            sweep(n_columns, options.draws)
         return
     lines = report(options.quick)
     if options.docs and not options.quick:

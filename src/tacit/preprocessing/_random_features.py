@@ -151,7 +151,7 @@ class RandomFourierFeatures(DrawnFeatures):
         Number of projections, each of which gives two features: a cosine and a sine.
     length_scale
         Distance over which the kernel decreases, in widths of the ranges: values of a
-        row are divided by the width of their range. None for ``0.25 * sqrt(p)`` with
+        row are divided by the width of their range. None for ``0.2 * sqrt(p)`` with
         ``p`` columns.
     missing
         Public value that stands in for missing ones, in the unit of the column: one
@@ -203,7 +203,7 @@ class RandomFourierFeatures(DrawnFeatures):
     def __init__(
         self,
         ranges: Any,
-        n_components: int = 32,
+        n_components: int = 128,
         *,
         length_scale: float | None = None,
         missing: Any = None,
@@ -260,8 +260,12 @@ class RandomFourierFeatures(DrawnFeatures):
 
 
 def default_length_scale(n_columns: int) -> float:
-    """Return the default length scale, in widths of the ranges."""
-    return 0.25 * sqrt(n_columns)
+    """Return the default length scale, in widths of the ranges.
+
+    This and the other defaults were chosen on the synthetic tables of
+    ``python -m benchmarks.random_features --sweep``.
+    """
+    return 0.2 * sqrt(n_columns)
 
 
 class RandomPartitionTrees(DrawnFeatures):
@@ -335,8 +339,8 @@ class RandomPartitionTrees(DrawnFeatures):
     def __init__(
         self,
         ranges: Any,
-        n_trees: int = 20,
-        depth: int = 5,
+        n_trees: int = 30,
+        depth: int = 4,
         *,
         missing: Any = None,
         sparse_output: bool = False,
