@@ -77,6 +77,9 @@ SUITES = {
         peers=EVERY_PEER,
         quick_peers=EVERY_PEER,
     ),
+    "features": Suite(
+        full=("random_features --docs",), quick=("random_features --quick",)
+    ),
     "streams": parts("streams", "prefix regret hedge real incremental kills"),
     "ensemble": parts("ensemble", "reference factor accuracy speed kills"),
     "recommend": parts(
