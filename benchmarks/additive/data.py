@@ -159,9 +159,7 @@ def adult() -> Table:
     columns = _read("adult/adult.parquet")
     known = np.logical_and.reduce([columns[c] != "?" for c in ADULT_CATEGORIES])
     columns = {name: column[known] for name, column in columns.items()}
-    return table_of(
-        "adult", columns, ADULT_RANGES, ADULT_CATEGORIES, columns["target"]
-    )
+    return table_of("adult", columns, ADULT_RANGES, ADULT_CATEGORIES, columns["target"])
 
 
 def acs_income() -> Table:
@@ -197,9 +195,7 @@ def abalone() -> Table:
     columns = _read("abalone/abalone.parquet")
     ranges = {n: r for n, r in ABALONE_RANGES.items() if "=" not in n}
     sexes = {"sex": ABALONE_SEXES}
-    return table_of(
-        "abalone", columns, ranges, sexes, columns["target"], ABALONE_RINGS
-    )
+    return table_of("abalone", columns, ranges, sexes, columns["target"], ABALONE_RINGS)
 
 
 def wine() -> Table:
@@ -229,8 +225,9 @@ def _covertype(name: str) -> tuple[dict[str, Any], dict, dict]:
         position = np.argmax(np.stack([columns[n] for n in parts]), axis=0)
         columns[group] = np.array(listed)[position]
         categories[group] = listed
-    measured = {n: r for n, r in COVERTYPE_RANGES.items() if not n.startswith(
-        tuple(categories))}
+    measured = {
+        n: r for n, r in COVERTYPE_RANGES.items() if not n.startswith(tuple(categories))
+    }
     return columns, measured, categories
 
 
