@@ -89,6 +89,10 @@ class Found:
             return None
         return Cell(self._scores[key], mean(self._cpu[key]))
 
+    def has(self, method: str) -> bool:
+        """Return whether a method was measured anywhere."""
+        return any(key[2] == method for key in self._scores)
+
     def names(self, protocol: str = USUAL.name) -> list[str]:
         """Return the tables that have a cell, in their order."""
         measured = {key[1] for key in self._scores if key[0] == protocol}
@@ -318,7 +322,7 @@ def markdown_page(lines: Iterable[Line]) -> list[str]:
             "",
         ]
     page += ["## Cells below a rival", ""]
-    page += _or_none(below(found), "by more than the standard deviation of its scores")
+    page += _below(found)
     page += ["## Scores by data set", ""]
     for name in found.names():
         page += of_set(found, name)
@@ -330,10 +334,13 @@ def markdown_page(lines: Iterable[Line]) -> list[str]:
     return page
 
 
-def _or_none(rows: list[Row], how: str) -> list[str]:
+def _below(found: Found) -> list[str]:
+    rows = below(found)
     if rows:
         return [markdown(rows), ""]
-    return [f"No additive model is below DP-EBM or the linear default {how}.", ""]
+    if not any(found.has(method) for method in OURS):
+        return ["Additive models were not run.", ""]
+    return ["None.", ""]
 
 
 def _origin(found: Found) -> str:

@@ -80,7 +80,8 @@ def test_every_cell_of_the_page_holds_one_number(lines):
 
 
 def test_a_part_that_was_measured_makes_a_page(lines):
-    assert markdown_page(lines[:2])
+    assert "None." in markdown_page(lines[:2])
+    assert "Additive models were not run." in markdown_page(lines[4:6])
     assert "not measured" in markdown_page(lines_of("adult", "ebm", None, [0.9]))[-2]
 
 
