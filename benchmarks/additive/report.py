@@ -136,12 +136,12 @@ def of_set(found: Found, name: str) -> list[str]:
     """Return the tables of one data set."""
     lines = [f"### {SETS[name].title}", ""]
     scores = list(_by_epsilon(found, name, lambda cell: number(name, cell.mean)))
-    stds = list(_by_epsilon(found, name, lambda cell: number(name, cell.std)))
+    stds = list(_by_epsilon(found, name, lambda cell: _spread(name, cell)))
     plain = [
         {
             "without privacy": method.title,
             unit(name): number(name, cell.mean),
-            "standard deviation": number(name, cell.std),
+            "standard deviation": _spread(name, cell),
             "splits": len(cell.scores),
         }
         for method in plain_methods()
@@ -152,6 +152,10 @@ def of_set(found: Found, name: str) -> list[str]:
             renamed = [{title: row.pop("method"), **row} for row in rows]
             lines += [markdown(renamed), ""]
     return [*lines, markdown(plain), ""] if plain else lines
+
+
+def _spread(name: str, cell: Cell) -> str:
+    return number(name, cell.std) if len(cell.scores) > 1 else ""
 
 
 def _by_epsilon(found: Found, name: str, shown: Any) -> Iterator[Row]:
