@@ -14,6 +14,7 @@ from tacit.privacy.attacker import curve_of
 from tacit.privacy.budget import exactly
 from tacit.reports._audits import AuditTable, audits_of
 from tacit.reports._fairness import GroupTable, charged_table
+from tacit.reports._shapes import AdditiveShapes
 
 __all__ = ["Facts", "restored_report"]
 
@@ -22,7 +23,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "side", "fairness", "audits", "solver", "budget"),
+    *("stream", "student", "side", "shapes", "fairness", "audits", "solver", "budget"),
 )
 # Types of the parts of some entries, and what is said of them; earlier versions did not
 # write those of _LATER
@@ -80,12 +81,15 @@ class Facts:
     fairness: tuple[GroupTable, ...] = ()
     audits: tuple[AuditTable, ...] = ()
     budget: Budget | None = None
+    shapes: AdditiveShapes | None = None
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
-        # neither a student nor an item side is a table of coefficients
-        others = any(facts.get(name) is not None for name in ("student", "side"))
+        # these are no tables of coefficients
+        others = any(
+            facts.get(name) is not None for name in ("student", "side", "shapes")
+        )
         without = _WEIGHTS if others else ()
         missing = [n for n in _NEEDED if n not in facts and n not in without]
         if missing:
@@ -118,6 +122,9 @@ class Facts:
             fairness,
             tuple(audits_of(plain["audits"] or (), "facts['audits']", plain)),
             None if plain["budget"] is None else Budget.from_dict(plain["budget"]),
+            None
+            if plain["shapes"] is None
+            else AdditiveShapes.of(plain["shapes"], plain["classes"]),
         )
 
     @property
