@@ -54,6 +54,10 @@ class Cell:
     def mean(self) -> float:
         return mean(self.scores.values())
 
+    def on(self, runs: Iterable[int]) -> float:
+        """Return the mean of some splits."""
+        return mean(self.scores[run] for run in runs)
+
     @property
     def std(self) -> float:
         """Standard deviation over splits; 0 for one split."""
@@ -209,8 +213,7 @@ def below(found: Found) -> list[Row]:
                 shared = set() if not ours or not other else _shared(ours, other)
                 if not shared:
                     continue
-                mine = mean(ours.scores[run] for run in shared)
-                theirs = mean(other.scores[run] for run in shared)
+                mine, theirs = ours.on(shared), other.on(shared)
                 if mine < theirs - ours.std:
                     rows.append(
                         {
@@ -248,15 +251,17 @@ def halves(found: Found) -> list[Row]:
             end = found.cell(name, goal, None)
             if start is None or end is None:
                 continue
-            bar = start.mean + HALF * (end.mean - start.mean)
+            runs = _shared(start, end)
+            start_score, end_score = start.on(runs), end.on(runs)
+            bar = start_score + HALF * (end_score - start_score)
             rows.append(
                 {
                     "table": SETS[name].title,
-                    "scikit-learn linear": number(name, start.mean),
+                    "scikit-learn linear": number(name, start_score),
                     "goal": METHODS[goal].title,
-                    "score of the goal": number(name, end.mean),
+                    "score of the goal": number(name, end_score),
                     "half of the way": number(name, bar),
-                    **_reached(found, name, HALF_EPSILON, bar, own),
+                    **_reached(found, name, own, bar, runs),
                 }
             )
     return rows
@@ -279,11 +284,16 @@ def _against(
     return row
 
 
-def _reached(found: Found, name: str, epsilon: float, bar: float, own: str) -> Row:
-    cell = found.cell(name, own, epsilon)
+def _reached(found: Found, name: str, own: str, bar: float, runs: set[int]) -> Row:
+    """Return whether a bar of some splits is reached on those splits."""
+    cell = found.cell(name, own, HALF_EPSILON)
+    if cell is not None:
+        kept = {run: cell.scores[run] for run in runs if run in cell.scores}
+        cell = Cell(kept, cell.cpu_s) if kept else None
     return {
         "model": METHODS[own].title,
         "score": number(name, cell.mean) if cell else "",
+        "splits": len(runs),
         "reached": _yes(cell, bar),
     }
 
