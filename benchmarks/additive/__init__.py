@@ -1,1 +1,1 @@
-"""Benchmarks of private additive models."""
+"""Additive models: against DP-EBM, linear models and models without privacy."""

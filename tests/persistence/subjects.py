@@ -25,6 +25,8 @@ from tacit.preprocessing import (
     PrivateStandardScaler,
     PublicOneHot,
     PublicScaler,
+    RandomFourierFeatures,
+    RandomPartitionTrees,
 )
 from tacit.privacy import Neighbors
 from tacit.solvers import AMP, AdaSSP, CoordinateDescent, NoisyGD
@@ -212,6 +214,10 @@ def steps():
         "named scaler": PublicScaler(ranges, target=(0, 1)).fit(named),
         "one hot": PublicOneHot([["a", "b"], [1, 2], [True, False]]).fit(
             np.zeros((1, P))
+        ),
+        "fourier": RandomFourierFeatures(ranges, 3, random_state=3).fit(named),
+        "trees": RandomPartitionTrees((-1, 1), 4, 3, missing=0, random_state=3).fit(
+            rows()
         ),
         "standard": PrivateStandardScaler(1.0, ranges=ranges).fit(named),
         "squares": PrivateStandardScaler(1.0, ranges=(-1, 1), with_mean=False).fit(
