@@ -11,7 +11,7 @@ from scipy import special
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 
-from tacit._estimators import labels_found, numeric, public_range
+from tacit._estimators import Saved, labels_found, numeric, public_range
 from tacit._random import RandomSource
 from tacit.additive._model import AdditiveModel, Task
 from tacit.additive._plan import regression_loss
@@ -26,6 +26,9 @@ Array = NDArray[np.float64]
 
 RANGED = "cells are clipped to the ranges (chosen without looking at the data)"
 LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
+# Names of the fitted state, as plain data and as arrays
+STATE = ("starts", "pairs")
+ARRAYS = ("intercept", "values", "position", "mass", "pair_values")
 
 
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):
@@ -103,6 +106,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     >>> model.fit(X, y).predict([[58.0, "tenant"]])
     array([1])
     """
+
+    saved = Saved("additive", (*STATE, "classes"), ARRAYS)
 
     def __init__(
         self,
@@ -239,6 +244,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     >>> bool(abs(model.fit(X, y).predict([[1.0]])[0] - 1.0) < 0.3)
     True
     """
+
+    saved = Saved("additive", STATE, ARRAYS)
 
     def __init__(
         self,

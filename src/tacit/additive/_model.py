@@ -37,7 +37,7 @@ from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import PreconditionedGD
 from tacit.solvers._base import result_of
 
-__all__ = ["AdditiveModel", "Shape", "Task"]
+__all__ = ["AdditiveModel", "PairShape", "Shape", "Task", "shape_of_column"]
 
 Array = NDArray[np.float64]
 
@@ -219,7 +219,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             scaled = values * found.unit
             mean = bins.mass @ scaled / max(float(bins.mass.sum()), 1e-300)
             intercept = intercept + mean
-            self.shapes_.append(_shape(bins, scaled - mean))
+            self.shapes_.append(shape_of_column(bins, scaled - mean))
         self.intercept_ = intercept
         names = [each.column.name for each in found.bins]
         self._pairs = [pair for pair, _ in found.pairs]
@@ -254,7 +254,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         The sum over them and ``intercept_`` is the margin. With more than two
         classes there is a last axis of them.
         """
-        return np.stack(self._contributions(X), axis=1).squeeze(-1)
+        found = np.stack(self._contributions(X), axis=1)
+        return found[..., 0] if found.shape[-1] == 1 else found
 
     def __sklearn_tags__(self) -> Tags:
         """Declare to scikit-learn that cells may be categories or missing."""
@@ -313,7 +314,8 @@ def _values(terms: Sequence[Term], weights: Array) -> list[Array]:
     return [term.shape(part) for term, part in zip(terms, parts, strict=True)]
 
 
-def _shape(bins: Bins, values: Array) -> Shape:
+def shape_of_column(bins: Bins, values: Array) -> Shape:
+    """Return the shape function of a column, given what each of its bins adds."""
     column = bins.column
     if column.is_numeric:
         edges = np.array([column.edge(int(cell)) for cell in bins.starts])
