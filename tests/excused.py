@@ -90,6 +90,7 @@ EXCUSED = {
     "tacit.linear_model": {
         VALUES: "SelectionPath",
     },
+    "tacit.additive": {},
     "tacit.preprocessing": {
         PUBLIC: "PublicOneHot PublicScaler",
     },

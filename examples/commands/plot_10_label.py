@@ -35,8 +35,8 @@ tacit(f"label {LABEL} --expected-rows 9000 --plan")
 
 # %%
 # Then the labels. Each teacher is a logistic regression on rows that no other teacher
-# sees; ``--teacher boosting`` or ``--teacher forest`` would do as well. One charge pays
-# for all answers.
+# sees; ``--teacher boosting`` or ``--teacher forest`` would do as well. One charge
+# covers all answers.
 
 LEDGER = "--ledger sqlite:///budget.db"
 OUT = "--state secret-state --labels labelled.csv --output student --quiet"

@@ -3,7 +3,7 @@ Recommendations that stay at home: tacit recommend
 ==================================================
 
 A shop has ratings of its customers, each of whom is to be protected with everything
-that she rated. What may the shop publish, and how does a customer get recommendations
+that they rated. What may the shop publish, and how does a customer get recommendations
 from it that nobody else sees?
 """
 
@@ -45,15 +45,15 @@ tacit(f"ledger init {LEDGER} --dataset shop --epsilon 3 --delta 1e-5")
 tacit(f"recommend fit {FIT} {LEDGER} --out side --quiet")
 
 # %%
-# A customer has the folder and ratings of her own, on her own machine. She may be new:
-# nothing is charged for her, as nobody else learns of her row.
+# A customer has the folder and ratings of their own, on their own machine. They may be
+# new: nothing is charged for them, as nobody else learns of their row.
 
 mine = table({"item": ["book 1", "book 2", "book 33"], "rating": [5.0, 4.0, 1.0]})
 csv.write_csv(mine, tacit.folder / "mine.csv")
 tacit("recommend top side mine.csv --k 5")
 
 # %%
-# The whole row goes to a file. It shows what she rated, so that it is hers to keep.
+# The whole row goes to a file. It shows what they rated, so that it is theirs to keep.
 
 tacit("recommend row side mine.csv --out row.csv")
 print(csv.read_csv(tacit.folder / "row.csv").slice(0, 4).to_pandas())

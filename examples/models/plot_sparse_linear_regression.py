@@ -52,7 +52,7 @@ print("the selection gets", round(plan.share, 2), "of epsilon, then scaled to fi
 print("weights by", type(plan.solver).__name__, "on", plan.n_selected, "columns")
 
 # %%
-# One charge pays for both.
+# One charge covers both.
 
 model.fit(X, y)
 print("selected", model.selection_, "of", sorted(MATTER))

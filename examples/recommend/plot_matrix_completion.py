@@ -60,7 +60,7 @@ print(model(epsilon=2.0).plan(n_users=4_000))
 
 # %%
 # The fit is charged once. What it publishes is the item side: a vector and an offset
-# for each film, with noise that hides any one member, with all of her ratings.
+# for each film, with noise that hides any one member, with all of their ratings.
 
 ledger = Ledger(Budget(epsilon=2.0, delta=1e-6))
 completion = model(epsilon=2.0).fit(ratings, ledger=ledger)
@@ -69,8 +69,8 @@ print(f"published: {side.vectors.shape[1]} numbers and an offset for each film")
 print(f"offsets against quality: {np.corrcoef(side.offsets, quality)[0, 1]:.2f}")
 
 # %%
-# Each member completes her own row from the item side and her own ratings. Her row
-# reveals what she likes, so it is for her only; this is called joint differential
+# Each member completes their own row from the item side and their own ratings. Their
+# row reveals what they like, so it is for them only; this is called joint differential
 # privacy.
 
 mine = completion.rows_["member 7"]
@@ -79,8 +79,8 @@ for film, score in zip(*mine.top(3), strict=True):
     print(f"  {film:8s} {score:.2f}")
 
 # %%
-# Somebody who joins later does the same at home. Nothing is charged for her: she reads
-# what is published, and reveals to nobody what she likes.
+# Somebody who joins later does the same at home. Nothing is charged for them: they read
+# what is published, and reveal to nobody what they like.
 
 newcomer = {"film 3": 5.0, "film 11": 1.0, "film 20": 4.0}
 row = completion.complete_row(newcomer)
@@ -88,7 +88,7 @@ print("best for the newcomer:", films[int(np.argmax(row))])
 
 # %%
 # How good is it? Errors on the ratings kept apart are compared with those of a guess
-# that each member can make by herself, the mean of her own ratings.
+# that each member can make by themselves, the mean of their own ratings.
 
 
 def error_of_own_means(ratings, held_out):
@@ -122,6 +122,6 @@ plt.show()
 # %%
 # A larger club hides each member in more others, so that the same guarantee costs less.
 # Nothing about ratings is in what may be passed on: a copy of the model has the item
-# side, and completes the row of whoever brings her own ratings.
+# side, and completes the row of whoever brings their own ratings.
 
 print(completion.privacy_)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from math import isfinite, nan
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -43,7 +44,9 @@ __all__ = [
     "listed",
     "numeric",
     "planning_rows",
+    "public_ends",
     "public_range",
+    "target_unit",
 ]
 
 # Types of cells in a table without a type
@@ -209,7 +212,7 @@ def checked_shape(
         raise ValueError("Complex data not supported: X must hold real numbers.")
     if private and least_rows > 0:
         if shape[0] == 0:
-            raise ValueError("X must hold rows to fit on.")
+            raise ValueError("X is empty: at least one row is needed.")
         least_rows = 0
     n_rows = "" if private else shape[0]
     for count, least, unit in (
@@ -384,10 +387,7 @@ def labels_found(y: NDArray[Any]) -> NDArray[Any]:
         check_classification_targets(y)
     found = np.unique(y)
     if len(found) < 2:
-        raise ValueError(
-            "y holds one class; give the public labels as classes= to fit with fewer "
-            "labels than there are."
-        )
+        raise ValueError("y has one class; pass all public labels as classes=.")
     return found
 
 
@@ -401,36 +401,54 @@ def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
         except (TypeError, ValueError, OverflowError):
             numbers = None  # raised below, without a context that quotes targets
     if numbers is None:
-        raise ValueError("y must hold numbers only.")
+        raise ValueError(
+            "y must hold numbers only; encode labels, or use a classifier."
+        )
     if not np.isfinite(numbers).all():
-        raise ValueError("y contains infinity or NaN.")
+        raise ValueError("y contains infinity or NaN; leave such rows out.")
     return numbers
+
+
+def public_ends(given: Any, name: str, what: str) -> tuple[float, float]:
+    """Return the two ends of a range that must be set without the data, or raise."""
+    if given is None:
+        raise ValueError(
+            f"{name} must be given: the lowest and highest {what} there can be, set "
+            "without the data."
+        )
+    try:
+        ends = tuple(given)
+    except TypeError:
+        ends = ()
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    try:
+        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
+    except OverflowError:  # an integer too large for a float
+        low = high = nan
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError(
+            f"{name} must be two finite numbers, the lower first, got {shown(given)}."
+        )
+    return low, high
 
 
 def public_range(y_range: Any) -> tuple[float, float]:
     """Return the two ends of ``y_range``, or raise."""
-    if y_range is None:
-        raise ValueError(
-            "y_range must be given: the lowest and highest target there can be, set "
-            "without the data."
-        )
-    try:
-        ends = tuple(y_range)
-    except TypeError:
-        ends = ()
-    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
-    if len(ends) != 2 or not real or not np.isfinite(ends).all() or ends[0] >= ends[1]:
-        raise ValueError(
-            "y_range must be two finite numbers, the lower first, got "
-            f"{shown(y_range)}."
-        )
-    low, high = map(float, ends)
+    low, high = public_ends(y_range, "y_range", "target")
     if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
         raise ValueError(
             "y_range must be finite in width and wider than round-off, "
             f"got {shown(y_range)}."
         )
     return low, high
+
+
+def target_unit(y_range: Any, fit_intercept: bool) -> tuple[float, float]:
+    """Return the center and the scale that map targets in the range to [-1, 1]."""
+    low, high = public_range(y_range)
+    # without an intercept zero must stay zero
+    center = low + (high - low) / 2 if fit_intercept else 0.0
+    return center, max(high - center, center - low)
 
 
 def guaranteed_budget(

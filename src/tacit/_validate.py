@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "LARGEST",
+    "SMALLEST",
     "PlainNumbers",
     "at_least",
     "at_most",

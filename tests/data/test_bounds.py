@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
+from tests.refusal import raises_one_line
 
 from tacit.data import RowBounds, bounded_rows
 
@@ -233,3 +234,11 @@ def test_a_wrong_memory_of_unique_entries_does_not_widen_the_bound():
     X.indices[:] = 0
     clipped = RowBounds(1.0).clip(X).toarray()
     assert np.linalg.norm(clipped) <= 1.0
+
+
+def test_a_bound_without_room_for_an_intercept_is_rejected_as_it_was_given():
+    for x_norm, value in ((1e100, 2.5e99), (1.0, 1e101)):
+        with raises_one_line(ValueError, match="together") as rejection:
+            RowBounds(x_norm).with_intercept(value)
+        assert f"got {x_norm!r};" in str(rejection.value)
+    assert RowBounds(1e99).with_intercept(1e99).x_norm < 1e100

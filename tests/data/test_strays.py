@@ -63,3 +63,47 @@ def test_targets_in_several_columns_do_not_tell_the_number_of_rows():
     with pytest.raises(ValueError, match="1d array") as rejected:
         model.fit(np.full((237, 3), 0.5), np.zeros((237, 2)))
     assert "237" not in str(rejected.value)
+
+
+def _dok(row, column):
+    X = sparse.dok_array((4, 4))
+    X._dict[(row, column)] = 2.0
+    return X
+
+
+def _lil(columns, values):
+    X = sparse.lil_array((4, 4))
+    X.rows[1], X.data[1] = columns, values
+    return X
+
+
+def _bsr(**stored):
+    X = sparse.bsr_array(np.ones((4, 4)), blocksize=(2, 2))
+    for name, array in stored.items():
+        setattr(X, name, np.array(array, dtype=X.indices.dtype))
+    return X
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        _lil([0, 70000], [1.0, 2.0]),
+        _lil([0, -1], [1.0, 2.0]),
+        _lil([0, 1], [1.0]),
+        _lil([0], [1.0, 2.0]),
+        _dok(70000, 0),
+        _dok(0, 70000),
+        _dok(0, -1),
+        _bsr(indices=[0, 1, 0, 70000]),
+        _bsr(indices=[0, 1, -1, 1]),
+        _bsr(indptr=[0, 2, 1]),
+    ],
+    ids=lambda X: X.format,
+)
+def test_entries_outside_are_rejected_in_every_format(X):
+    ledger, model = Ledger(Budget(2.0, 1e-4)), LogisticRegression(1.0, 1e-5)
+    with pytest.raises(ValueError, match="does not have") as rejected:
+        model.fit(X, np.array([0, 1, 0, 1]), ledger=ledger)
+    assert "70000" not in str(rejected.value)
+    assert rejected.value.__cause__ is None
+    assert not ledger.report().entries

@@ -444,7 +444,7 @@ def test_classes_from_the_labels_are_stated_in_the_report(seed):
     note = "the set of labels is public (taken from y; give classes=)"
     assert note in told.privacy_.assumptions
     assert note not in labeler().fit(X, y).privacy_.assumptions
-    with pytest.raises(ValueError, match="y holds one class"):
+    with pytest.raises(ValueError, match="y has one class"):
         labeler(classes=None).fit(X, np.zeros(len(X), dtype=int))
     with pytest.raises(ValueError, match="classes must be given for a plan"):
         labeler(classes=None).plan(100)

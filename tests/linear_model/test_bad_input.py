@@ -63,7 +63,10 @@ def each(name, kinds, values, match, error=ValueError):
 
 NUMBERS = (-1.0, 0.0, np.nan, np.inf, "1", True, None)
 NOT_NEGATIVE = (-1.0, np.nan, np.inf, "1", True, None)
-RANGES = ((1, 0), (0, 0), (0,), (0, 1, 2), (0, np.inf), ("0", "1"), 3, (np.nan, 1))
+RANGES = (
+    *((1, 0), (0, 0), (0,), (0, 1, 2), (0, np.inf), ("0", "1"), 3, (np.nan, 1)),
+    (0, 10**400),
+)
 NONE = np.array([None] * N)
 
 CASES = [
@@ -125,7 +128,7 @@ CASES = [
         "one class",
         CLASSIFIERS,
         ValueError,
-        "give the public labels as classes=",
+        "y has one class; pass all public labels as classes=",
         y=0 * LABELS,
     ),
     *cases(

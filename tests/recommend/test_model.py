@@ -71,9 +71,9 @@ def test_a_fit_publishes_the_item_side_and_what_it_cost():
 def test_the_report_states_who_is_protected_and_whose_rows_are_whose():
     text = "\n".join(model().fit(ROWS).privacy_.assumptions)
     for words in (
-        "protects a user: all her ratings together",
+        "protects a user: all their ratings together",
         "joint privacy",
-        "is for her only",
+        "is for them only",
         "published: noisy sums over users, those of MeansSolver",
         "catalogue of items and the range of ratings are public",
         "ratings of other labels are left out",

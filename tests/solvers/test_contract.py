@@ -33,6 +33,7 @@ from tacit._random import as_generator
 from tacit.audit import replay, worst_case_pair
 from tacit.convex import (
     Box,
+    Free,
     Huber,
     HuberizedHinge,
     L1Ball,
@@ -390,14 +391,14 @@ def test_neighbors_stay_within_the_declared_sensitivity(
 
 @each_solver
 def test_no_gradient_is_taken_where_its_round_off_is_not_bounded(solver, seed):
-    # `clipped_gradient` raises where nothing projects weights that noise throws far
+    # `derivative_clipped` raises where nothing projects weights that noise throws far
     plan = solver.plan(problem_of(HuberizedHinge(), n_rows=5), Budget(1e-3, 1e-5))
     rows = bounded_rows(*sample(HuberizedHinge(), seed, n=5), RowBounds())
     assert np.isfinite(coefficients(solver, plan, rows, seed)).all()
 
 
 def test_a_solver_that_does_not_project_its_weights_is_found(monkeypatch, seed):
-    monkeypatch.setattr(descent, "largest_margin", lambda *_: 1e9)
+    monkeypatch.setattr(descent, "L2Ball", lambda radius: Free())
     with pytest.raises(AssertionError, match="project the weights"):
         test_no_gradient_is_taken_where_its_round_off_is_not_bounded(
             NoisyGD(step=1.0), seed

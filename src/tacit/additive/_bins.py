@@ -88,6 +88,8 @@ class BinsPlan(PlainNumbers):
             exact = [tree.counts(codes[:, k], digits) for k, tree in enumerate(trees)]
             ends = np.cumsum([len(part) for part in exact])
             counts = np.concatenate(exact)
+            if not len(counts):
+                break  # no part is crowded, as released counts say
             noisy = self.mechanism(counts, rng)
             parts = np.split(noisy, ends[:-1])
             scale = self.mechanism.scale(len(counts))

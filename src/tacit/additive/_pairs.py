@@ -121,6 +121,8 @@ class PairsPlan(PlainNumbers):
         pairs = self.pairs
         if pairs is None:
             pairs = self._chosen(factors, of_rows, y, rng)
+        if not pairs:
+            return []
         terms = [Term(pair, tuple(factors[k] for k in pair)) for pair in pairs]
         problem = self.descent.problem
         features = np.zeros((len(of_rows), problem.n_features))
@@ -206,43 +208,36 @@ def pairs_planner(
     interactions: int | tuple[tuple[int, int], ...],
     main: Problem,
     budget: Budget,
-    solver: Callable[[Problem], PreconditionedGD],
+    descent: Callable[[Problem], Callable[[float], PreconditionedGDPlan]],
 ) -> Callable[[float], PairsPlan]:
     """Return what plans pairs for one Gaussian mechanism of a given multiplier.
 
-    ``main`` is the problem of the single columns, and ``solver`` gives the solver of
-    the problem of the pairs.
+    ``main`` is the problem of the single columns, and ``descent`` gives what plans a
+    descent of the problem of the pairs.
     """
     given = interactions if isinstance(interactions, tuple) else None
     n_pairs = len(interactions) if isinstance(interactions, tuple) else interactions
-    sizes = [
-        PAIR_WAVES if each.is_numeric else min(PAIR_CATEGORIES, each.n_codes)
-        for each in columns
-    ]
-    d = len(columns)
-    products = [sizes[j] * sizes[k] for j in range(d) for k in range(j + 1, d)]
+    products = _products(columns)
+    # any pairs may be chosen, so there is room for the largest
+    sizes = sorted(products.values())[-n_pairs:]
     if given is not None:
-        n_features = sum(sizes[j] * sizes[k] for j, k in given)
-    else:
-        n_features = sum(sorted(products)[-n_pairs:])
-    bounds = replace(main.bounds, x_norm=sqrt(PAIR_NORM * n_pairs))
-    problem = replace(main, bounds=bounds, n_features=n_features, constant=None)
-    descent = solver(problem).planner(problem, budget)
-    choice_norm = sqrt(PAIR_NORM * len(products))
-    shown = replace(
-        problem,
-        bounds=replace(main.bounds, x_norm=choice_norm),
-        n_features=sum(products),
-    )
+        sizes = [products[pair] for pair in given]
+
+    def within(squared_norm: float, n_features: int) -> Problem:
+        bounds = replace(main.bounds, x_norm=sqrt(squared_norm))
+        return replace(main, bounds=bounds, n_features=n_features, constant=None)
+
+    problem = within(PAIR_NORM * n_pairs, sum(sizes))
+    shown = within(PAIR_NORM * len(products), sum(products.values()))
+    fit = descent(problem)
 
     def planned(multiplier: float) -> PairsPlan:
         fraction = 0.0 if given is not None else CHOICE_FRACTION
-        plan = descent(multiplier / sqrt(1 - fraction))
-        moved = _shift_roundoff(problem)
+        plan = fit(multiplier / sqrt(1 - fraction))
         fitted = replace(
             plan,
             problem=replace(problem, loss=Shifted(problem.loss)),
-            sensitivity=plan.sensitivity + moved,
+            sensitivity=plan.sensitivity + _shift_roundoff(problem),
         )
         # [additive:choice] a clipped gradient, and the round-off of shifted margins
         sensitivity = gradient_sensitivity(shown, plan.clip, budget.neighbors)
@@ -250,13 +245,26 @@ def pairs_planner(
         return PairsPlan(
             n_pairs,
             given,
-            choice_norm,
+            shown.bounds.x_norm,
             multiplier / sqrt(fraction) if fraction else 1.0,
             sensitivity,
             fitted,
         )
 
     return planned
+
+
+def _products(columns: Sequence[Column]) -> dict[tuple[int, int], int]:
+    """Return the number of products of features of each pair of columns."""
+    sizes = [
+        PAIR_WAVES if each.is_numeric else min(PAIR_CATEGORIES, each.n_codes)
+        for each in columns
+    ]
+    return {
+        (j, k): sizes[j] * sizes[k]
+        for j in range(len(sizes))
+        for k in range(j + 1, len(sizes))
+    }
 
 
 def _shift_roundoff(problem: Problem) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -107,45 +107,46 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
     if facts.y_range is None:
         problem = replace(problem, loss=capped_where_noisy(problem, budget))
 
-    def solver(problem: Problem) -> PreconditionedGD:
-        damping = None
-        if facts.y_range is not None:
-            # what the noise is compared with is a residual of one spread
-            unit = replace(problem.bounds, y_range=(-1.0, 1.0))
-            alike = replace(problem, bounds=unit)
-            damping = damping_rule(alike, budget, STEPS_ONE, RESIDUAL_CLIP)
-        return PreconditionedGD(damping=damping, noise=noise)
+    def descent(problem: Problem) -> Callable[[float], PreconditionedGDPlan]:
+        return _solver(problem, facts, budget, noise).planner(problem, budget)
 
-    descent = solver(problem).planner(problem, budget)
-    fractions = {
-        "bins": BINS_FRACTION,
-        "targets": TARGETS_FRACTION if facts.y_range else 0.0,
-        "pairs": PAIRS_FRACTION if facts.interactions else 0.0,
-    }
+    shapes, pairs = descent(problem), None
     if facts.interactions:
         pairs = pairs_planner(
-            facts.columns, facts.interactions, problem, budget, solver
+            facts.columns, facts.interactions, problem, budget, descent
         )
-    shares = {name: sqrt(fraction) for name, fraction in fractions.items()}
-    rest = sqrt(1 - sum(fractions.values()))
+    for_targets = TARGETS_FRACTION if facts.y_range else 0.0
+    for_pairs = PAIRS_FRACTION if pairs else 0.0
+    rest = 1 - BINS_FRACTION - for_targets - for_pairs
 
     def planned(multiplier: float) -> AdditivePlan:
-        counts = multiplier * sqrt(len(ROUNDS)) / shares["bins"]
+        counts = multiplier * sqrt(len(ROUNDS) / BINS_FRACTION)
         units = None
         if facts.y_range is not None:
-            both = multiplier * sqrt(2) / shares["targets"]
-            units = TargetsPlan(*facts.y_range, budget.neighbors, both, noise)
+            sums = multiplier * sqrt(2 / for_targets)
+            units = TargetsPlan(*facts.y_range, budget.neighbors, sums, noise)
         return AdditivePlan(
             BinsPlan(len(facts.columns), budget.neighbors, counts, noise),
             units,
-            descent(multiplier / rest),
-            pairs(multiplier / shares["pairs"]) if facts.interactions else None,
+            shapes(multiplier / sqrt(rest)),
+            pairs(multiplier / sqrt(for_pairs)) if pairs else None,
             x_norm,
         )
 
     plan = planned(calibrate(lambda noise: planned(noise).event, budget))
     plan.check_noise()
     return plan
+
+
+def _solver(
+    problem: Problem, facts: Facts, budget: Budget, noise: str
+) -> PreconditionedGD:
+    """Return the descent, with residuals compared to one spread of the targets."""
+    if facts.y_range is None:
+        return PreconditionedGD(noise=noise)
+    unit = replace(problem, bounds=replace(problem.bounds, y_range=(-1.0, 1.0)))
+    damping = damping_rule(unit, budget, STEPS_ONE, RESIDUAL_CLIP)
+    return PreconditionedGD(damping=damping, noise=noise)
 
 
 def _norm(columns: Sequence[Column]) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._release import Diverged, Draw, ReleaseLog, recording, replaying
+from tacit._release_log import Diverged, Draw, ReleaseLog, recording, replaying
 from tacit.audit._state import leaves
 
 __all__ = ["ReplayEntry", "ReplayReport", "assert_replays", "replay"]
@@ -39,7 +39,7 @@ class ReplayEntry:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What differed between a run and its replay on neighboring data.
+    """Differences between a run and its replay on neighboring data.
 
     Parameters
     ----------

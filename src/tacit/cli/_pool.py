@@ -20,7 +20,7 @@ from tacit.tables import Schema, batches, read_rows
 from tacit.tables._encode import text_of
 from tacit.tables._text import canonical
 
-__all__ = ["Pool", "Rows", "read_pool", "read_private"]
+__all__ = ["Pool", "PoolRows", "read_pool", "read_private"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Rows:
+class PoolRows:
     """Private rows and targets, and the person of each row."""
 
     X: Any
@@ -89,7 +89,7 @@ def read_pool(
 
 def read_private(
     path: Path, schema: Schema, ids: str | None, shown: bool, **reading: Any
-) -> Rows:
+) -> PoolRows:
     """Return private rows, with the person of each row if a column has their ids.
 
     The schema ignores that column, so it is read separately, as strings in which 7.0 is
@@ -98,10 +98,10 @@ def read_private(
     """
     X, y = read_rows(path, schema, progress=shown, **reading)
     if ids is None:
-        return Rows(X, y)
+        return PoolRows(X, y)
     names: list[str] = []
     for block in batches(path, schema, keep=[ids], **reading):
         found = cells_of(block.kept.column(ids))
         names += ("" if c is UNREADABLE else canonical(text_of(c)) for c in found)
     # objects, because an array of strings gives each the length of the longest
-    return Rows(X, y, np.array(names, dtype=object))
+    return PoolRows(X, y, np.array(names, dtype=object))

@@ -242,7 +242,7 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class OwnRow:
-    """Completed row of one user, from an item side and her ratings; for her only."""
+    """Completed row of one user, from an item side and their ratings; for them only."""
 
     row: UserRow
     labels: Sequence[Any]

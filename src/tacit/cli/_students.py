@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.cli._console import Rejected
 from tacit.cli._learners import learner
-from tacit.cli._pool import Rows
+from tacit.cli._pool import PoolRows
 from tacit.cli._reporting import charge_facts, made_now, write_reports
 from tacit.ensemble import DurableLabeler, PrivateStudent
 from tacit.persistence import ModelFileError, SavedModel, read_student, write_student
@@ -65,7 +65,7 @@ def write(
     student: PrivateStudent,
     schema: Schema,
     label: str,
-    rows: Rows,
+    rows: PoolRows,
 ) -> dict[str, str]:
     """Write a student with its report and card; return their paths."""
     durable = student.labeler

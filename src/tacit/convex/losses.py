@@ -20,7 +20,6 @@ __all__ = [
     "Softmax",
     "Squared",
     "has_residuals",
-    "is_foreign",
 ]
 
 
@@ -379,16 +378,6 @@ class HuberizedHinge(OneMargin):
 def has_residuals(loss: object) -> bool:
     """Return whether this is a loss of residuals, whose targets are numbers."""
     return getattr(loss, "targets", None) == "numbers"
-
-
-def is_foreign(loss: object) -> bool:
-    """Return whether a loss, or the one inside it, is of a class outside this library.
-
-    What such a class states about itself is not proved: solvers clip to it, or their
-    reports list it as an assumption.
-    """
-    parts = (loss, getattr(loss, "loss", loss))
-    return any(type(part).__module__.partition(".")[0] != "tacit" for part in parts)
 
 
 def _largest_residual(reach: float, y_range: tuple[float, float]) -> float:

@@ -21,6 +21,7 @@ from tacit.convex.certificate import (
     worth_reusing,
 )
 from tacit.convex.composite import newton_composite
+from tacit.convex.foreign import unshared
 from tacit.convex.large_scale import search_composite
 from tacit.convex.objective import Objective, norm_roundoff
 from tacit.convex.proximal import certified_names, is_certified
@@ -97,6 +98,7 @@ def minimize(
     if penalty is None and not isinstance(regularizer, Free):
         names = ", ".join(certified_names())
         raise ValueError(f"regularizer must be one of {names}, got {regularizer!r}.")
+    objective = replace(objective, loss=unshared(objective.loss))
     certify = Certificate(objective, rows, x_norm, y_range)
     certify.check_possible(tolerance)
     p, k = rows.n_features, objective.loss.n_outputs

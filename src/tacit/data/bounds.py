@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import plain, plain_number, positive, shown
+from tacit._validate import LARGEST, SMALLEST, plain, plain_number, positive, shown
 
 __all__ = [
     "NUMBERS",
@@ -45,7 +45,7 @@ DATES = (date, timedelta, np.datetime64, np.timedelta64)
 
 
 class TargetBounds:
-    """What bounds of all kinds say of targets and labels."""
+    """Public facts about targets and labels, in bounds of all kinds."""
 
     y_range: tuple[float, float]
     classes: tuple[Any, ...] | None
@@ -217,7 +217,7 @@ def checked_classes(classes: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class RowBounds(TargetBounds):
-    """How large a row can be, whatever the data.
+    """Public bound on the norm of a row.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class RowBounds(TargetBounds):
         plain(self, "x_norm")
         positive(x_norm=self.x_norm)
         object.__setattr__(self, "x_norm", float(self.x_norm))
-        if not 1e-100 <= self.x_norm <= 1e100:
+        if not SMALLEST <= self.x_norm <= LARGEST:
             raise ValueError(
                 f"x_norm must be between 1e-100 and 1e100, got {self.x_norm!r}; "
                 "rescale the features."
@@ -297,7 +297,13 @@ class RowBounds(TargetBounds):
             else max(self.x_norm, abs(value))
         )
         # squares, sum, root and product round by three halves of a unit at most
-        return RowBounds(norm * (1 + 2 * EPS), self.norm, self.y_range, self.classes)
+        norm *= 1 + 2 * EPS
+        if norm > LARGEST:
+            raise ValueError(
+                f"x_norm must be at most {LARGEST:g} together with the constant "
+                f"feature of the intercept, got {self.x_norm!r}; rescale the features."
+            )
+        return RowBounds(norm, self.norm, self.y_range, self.classes)
 
 
 def canonical(X: Any) -> Any:
@@ -309,7 +315,12 @@ def canonical(X: Any) -> Any:
     if not sparse.issparse(X):
         return X
     _reject_extra(X)
-    X = X.tocsr()
+    try:
+        X = X.tocsr()
+    except (ValueError, TypeError):  # whose messages have indices of entries
+        raise _malformed() from None
+    # lists of lists carry any index along
+    _reject_extra(X)
     stored = X.indices[: X.indptr[-1]]
     # scipy remembers whether entries are unique, and may remember wrongly
     sorted_once = _sorted_once(stored, X.indptr)
@@ -333,9 +344,15 @@ def _reject_extra(X: Any) -> None:
         )
         if any(map(np.any, beyond)):
             raise _malformed()
-    if X.format not in ("csr", "csc"):
+    if X.format == "lil":
+        lengths = [[len(cells) for cells in part] for part in (X.rows, X.data)]
+        if len(X.rows) != X.shape[0] or lengths[0] != lengths[1]:
+            raise _malformed()
+    if X.format not in ("csr", "csc", "bsr"):
         return
-    lines, beyond = X.shape if X.format == "csr" else X.shape[::-1]
+    lines, beyond = X.shape[::-1] if X.format == "csc" else X.shape
+    if X.format == "bsr":
+        lines, beyond = lines // X.blocksize[0], beyond // X.blocksize[1]
     ends = X.indptr
     ordered = len(ends) == lines + 1 and ends[0] == 0 and (ends[1:] >= ends[:-1]).all()
     stored = min(len(X.indices), len(X.data))

@@ -35,6 +35,7 @@ __all__ = [
     "is_on_disk",
     "plain_category",
     "require_in_memory",
+    "row_indexer",
 ]
 
 # Stands for a cell that has no value in Python, as a date beyond all years
@@ -90,6 +91,11 @@ def _of_arrow(values: Any) -> Any:
         return table.to_pandas(types_mapper=pandas.ArrowDtype, ignore_metadata=True)
     column = values if hasattr(values, "type") else pa.chunked_array(values)
     return pandas.Series(pandas.arrays.ArrowExtensionArray(column))
+
+
+def row_indexer(table: Any) -> Any:
+    """Return what takes positions of rows in brackets, of an array or a data frame."""
+    return table.iloc if hasattr(table, "iloc") else table
 
 
 def cells_of(column: Any) -> list[Any]:

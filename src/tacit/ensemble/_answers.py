@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._random import keyed_generator
+from tacit.data.rows import row_indexer
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._labeler_plan import LabelerPlan
 from tacit.mechanisms import NO_ANSWER, NoAnswer
@@ -245,7 +246,7 @@ def answer_queries(
     mechanism, state = before.planned.mechanism, before._private_state
     digest, n_queried = before._private_digest, before.n_queried
     answers: list[VoteAnswer] = []
-    rows = X.iloc if hasattr(X, "iloc") else X
+    rows = row_indexer(X)
     # a query has no target
     digests = row_digests(X, np.zeros(X.shape[0]), before._private_key)
     left = before.remaining

@@ -20,7 +20,7 @@ from tacit._execution import attempt
 from tacit._random import noise_generator
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
-from tacit.data.rows import plain_category
+from tacit.data.rows import plain_category, row_indexer
 from tacit.mechanisms.subsets import block_members
 from tacit.privacy import Neighbors
 from tacit.stability._rows import as_table
@@ -289,8 +289,7 @@ def _rows_of(digests: list[bytes]) -> Bytes:
 
 
 def _block(table: Any, start: int) -> Any:
-    rows = table.iloc if hasattr(table, "iloc") else table
-    return rows[start : start + BLOCK_ROWS]
+    return row_indexer(table)[start : start + BLOCK_ROWS]
 
 
 def _entries(piece: Any) -> Iterator[bytes]:

@@ -24,7 +24,13 @@ from tacit._state import StateDamaged, dumped, loaded
 from tacit.ensemble._answers import FitStart, LabelerState, Labels
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labeler_plan import LabelerPlan, plan_labeler, voting_of
-from tacit.ensemble._rows import Rows, as_rows, checked_rows, one_row, teacher_seeds
+from tacit.ensemble._rows import (
+    TrainingRows,
+    as_rows,
+    checked_rows,
+    one_row,
+    teacher_seeds,
+)
 from tacit.ensemble._teachers import LazyTeachers, TeachersLost
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms._votes._base import Remaining, VoteAnswer
@@ -70,8 +76,8 @@ class DurableLabeler(LockedFolder):
         existing folder is restricted to its owner, or rejected where this is not
         possible. Teachers are pickles: open only a folder that you wrote.
     ledger
-        Account to charge at the first fit; None opens one for this labeler only. After
-        a restart, the same or None.
+        Ledger to charge at the first fit; None creates one for this labeler. After a
+        restart, the same or None.
 
     Notes
     -----
@@ -239,7 +245,9 @@ class DurableLabeler(LockedFolder):
                 "charged again."
             )
 
-    def _check_fit(self, entry: Entry | None, planned: LabelerPlan, rows: Rows) -> None:
+    def _check_fit(
+        self, entry: Entry | None, planned: LabelerPlan, rows: TrainingRows
+    ) -> None:
         """Raise where an earlier charge had another plan; classes must be saved."""
         if entry is not None and entry.event != planned.event:
             raise ValueError(
@@ -253,7 +261,7 @@ class DurableLabeler(LockedFolder):
                 "classes must be strings, numbers or booleans to be saved in a folder."
             ) from None
 
-    def _keep_fit(self, state: LabelerState, rows: Rows) -> None:
+    def _keep_fit(self, state: LabelerState, rows: TrainingRows) -> None:
         """Save a labeler before its first query."""
         classes = rows.classes
         self._private_fit = {

@@ -35,7 +35,7 @@ from tacit.ensemble._labeler_plan import (
     voting_of,
 )
 from tacit.ensemble._rows import (
-    Rows,
+    TrainingRows,
     as_rows,
     checked_queries,
     checked_rows,
@@ -240,7 +240,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             The person each row belongs to, for ``neighbors="add_or_remove_one"`` only:
             rows with the same id reach the same teacher, and are protected together.
         ledger
-            Account of the data set to charge; None opens one for this fit only.
+            Ledger to charge; None creates one for this fit.
         """
         return self._fit(X, y, ids, ledger)
 
@@ -298,7 +298,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             planned = plan_labeler(self, len(rows), rows.classes)
             start.reject(planned, rows)
 
-            def check() -> tuple[Rows, bytes]:
+            def check() -> tuple[TrainingRows, bytes]:
                 ready = rows.learnable(self)
                 digest = ready.digest(planned, self.estimator, start._private_key)
                 if start.folder is not None:
@@ -306,7 +306,9 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
                 start.begin()
                 return ready, digest
 
-            def run(checked: tuple[Rows, bytes]) -> tuple[LabelerState, Rows]:
+            def run(
+                checked: tuple[TrainingRows, bytes],
+            ) -> tuple[LabelerState, TrainingRows]:
                 ready, digest = checked
                 teachers = train_on(self, ready, planned, start)
                 state = initial_state(planned, start._private_key, digest, teachers)

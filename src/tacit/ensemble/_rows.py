@@ -38,7 +38,7 @@ from tacit.privacy import Neighbors
 from tacit.stability._rows import check_selectable
 
 __all__ = [
-    "Rows",
+    "TrainingRows",
     "as_rows",
     "check_declared_input",
     "checked_queries",
@@ -92,7 +92,7 @@ PEOPLE = "rows with the same id are of one person, and protected together"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class TrainingRows:
     """Private rows to learn from, and the public classes; None for numbers."""
 
     _private_X: Any
@@ -108,7 +108,7 @@ class Rows:
         """What the guarantee rests on besides the plan."""
         return () if self._private_ids is None else (PEOPLE,)
 
-    def learnable(self, labeler: Any) -> Rows:
+    def learnable(self, labeler: Any) -> TrainingRows:
         """Return rows with valid targets, clipped to the public range."""
         check_declared_input(labeler.estimator, self._private_X)
         if self.classes is None:
@@ -174,7 +174,7 @@ def checked_queries(labeler: Any, table: Any) -> int:
     return n_rows
 
 
-def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
+def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> TrainingRows:
     """Return rows of checked shapes and types; values are read for classes only."""
     table = as_rows(X)
     n_rows, _ = checked_shape(
@@ -186,7 +186,7 @@ def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
     )
     y = checked_targets(y, n_rows, labels=not is_regressor(labeler.estimator))
     ids = checked_ids(ids, n_rows, labeler.neighbors)
-    return Rows(table, y, ids, public_classes(labeler, y))
+    return TrainingRows(table, y, ids, public_classes(labeler, y))
 
 
 def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
@@ -194,7 +194,9 @@ def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
     return random_seeds(planned.n_teachers, keyed_generator(key, "seeds"))
 
 
-def train_on(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> Any:
+def train_on(
+    labeler: Any, rows: TrainingRows, planned: LabelerPlan, start: FitStart
+) -> Any:
     """Return trained teachers. No row changes which teacher another row reaches."""
     key = start._private_key
     # [ensemble:chunks] by the key and the row only

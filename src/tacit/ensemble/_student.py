@@ -1,4 +1,4 @@
-"""Students: ordinary models that learn from public rows and their private labels."""
+"""PATE student: an ordinary model trained on privately labelled public rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._estimators import all_or_nothing, checked_shape
 from tacit._random import public_generator
 from tacit._validate import at_least, one_of
+from tacit.data.rows import row_indexer
 from tacit.ensemble._answers import Labels
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
@@ -47,7 +48,7 @@ Values = NDArray[Any]
 
 
 class PrivateStudent(BaseEstimator):
-    """Ordinary model trained on privately labelled public rows.
+    """PATE student: an ordinary model trained on privately labelled public rows.
 
     Parameters
     ----------
@@ -179,11 +180,11 @@ class PrivateStudent(BaseEstimator):
             self._check_pool(probe, pool)
             # self-training also uses rows that are not queried
             everywhere = self.unanswered == "self_train"
-            self._dry_run(probe, pool if everywhere else _rows(pool, positions))
+            self._dry_run(probe, pool if everywhere else row_indexer(pool)[positions])
             labeler.fit(table, y, ids=ids, ledger=ledger)
             self._take(labeler)
         # what was charged is kept from here on, whatever fails
-        self._keep(labeler.label(_rows(pool, positions)), positions)
+        self._keep(labeler.label(row_indexer(pool)[positions]), positions)
         return self._learn(pool, labeler.n_teachers_)
 
     def fit_pool(self, X_public: Any, labels: Labels | None = None) -> Self:
@@ -384,7 +385,7 @@ class PrivateStudent(BaseEstimator):
         return self._fitted(student, pool, values, answered)
 
     def _fitted(self, student: Any, pool: Any, goals: Values, answered: Mask) -> Any:
-        return student.fit(_rows(pool, answered), goals[answered])
+        return student.fit(row_indexer(pool)[answered], goals[answered])
 
     def _guessed(
         self, student: Any, pool: Any, answered: Mask, values: Values
@@ -399,12 +400,12 @@ class PrivateStudent(BaseEstimator):
     def _constant(self, value: Any, pool: Any) -> DummyClassifier | DummyRegressor:
         """Return a model with constant predictions."""
         if is_regressor(self):
-            rows = _rows(pool, np.zeros(1, dtype=np.intp))
+            rows = row_indexer(pool)[np.zeros(1, dtype=np.intp)]
             return DummyRegressor(strategy="constant", constant=value).fit(
                 rows, [value]
             )
         # one row per class, so that it knows all of them
-        rows = _rows(pool, np.zeros(len(self.classes_), dtype=np.intp))
+        rows = row_indexer(pool)[np.zeros(len(self.classes_), dtype=np.intp)]
         return DummyClassifier(strategy="constant", constant=value).fit(
             rows, self.classes_
         )
@@ -423,11 +424,6 @@ class PrivateStudent(BaseEstimator):
         else:
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
-
-
-def _rows(table: Any, positions: Indices | Mask) -> Any:
-    """Return some rows of an array, sparse matrix or table."""
-    return table.iloc[positions] if hasattr(table, "iloc") else table[positions]
 
 
 def _smoothed(student: Any, pool: Any, goals: Values, answered: Mask) -> Any:

@@ -12,6 +12,7 @@ from sklearn.base import is_regressor
 from tacit._estimators import checked_values, public_range
 from tacit._random import global_states_kept
 from tacit._validate import LARGEST
+from tacit.data.rows import row_indexer
 from tacit.ensemble._answers import Labels
 from tacit.ensemble._labeler_plan import (
     auto_mechanism,
@@ -107,7 +108,7 @@ def dry_run(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -
     pool
         Public rows.
     """
-    rows = pool.iloc if hasattr(pool, "iloc") else pool
+    rows = row_indexer(pool)
     failed: Exception | None = None
     for n_rows in sorted({min(DRY_RUN_ROWS, pool.shape[0]), pool.shape[0]}):
         # a dry run leaves no state behind, and prints nothing

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers
 from tacit.convex import Loss
-from tacit.convex.losses import is_foreign
+from tacit.convex.foreign import is_foreign
 from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import Rows
 from tacit.data.row_margins import margins, pieces

@@ -93,7 +93,7 @@ def coefficient_intervals(
     level
         Probability with which each interval, taken alone, covers its coefficient.
     ledger
-        Account of the data set to charge; None opens one for this release only.
+        Ledger to charge; None creates one for this call.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.

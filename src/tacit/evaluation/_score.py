@@ -181,7 +181,7 @@ def private_score(
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``; None for that of the model.
     ledger
-        Account of the data set to charge; None opens one for this release only.
+        Ledger to charge; None creates one for this call.
     random_state
         A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
         Otherwise noise comes from the operating system.

@@ -33,7 +33,7 @@ NO_PLAN = (
 
 @dataclass(frozen=True)
 class WeightDistance:
-    """How far the weights of a private model are from those without noise.
+    """Distance of the weights of a private model from those without noise.
 
     Called with a probability, it returns the distance that holds except with it, in
     the units in which the noise was drawn.

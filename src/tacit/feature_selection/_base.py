@@ -138,7 +138,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         y
             Targets or labels.
         ledger
-            Account of the data set to charge; None opens one for this fit only.
+            Ledger to charge; None creates one for this fit.
         """
         with all_or_nothing(self):
             return self._fit(X, y, ledger)

@@ -33,6 +33,7 @@ from tacit._release import Release, charged_run
 from tacit._validate import at_least, true_or_false
 from tacit.convex import Free, Loss, Simplex
 from tacit.convex._protocols import Certified, Regularizer
+from tacit.convex.foreign import given_loss
 from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
@@ -67,6 +68,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+# Coefficients with their noise are finite up to this many targets over features
+MAX_COEFFICIENT = 1e200
 # A file of up to so many bytes is read for solvers that copy rows into columns
 MOST_COPIED = 2**31
 # Rows on disk whose values are checked together
@@ -75,7 +78,7 @@ CHECKED_ROWS = 2**14
 
 @dataclass(frozen=True)
 class Setting:
-    """What an estimator wants, from its parameters and the public labels alone.
+    """Learning problem of an estimator, from its parameters and public labels only.
 
     ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
     are ranges to map to [-1, 1] first, and the bounds those after. ``labels`` are the
@@ -147,7 +150,7 @@ class PlannedFit:
 
 @dataclass(frozen=True, eq=False)
 class FittedFacts:
-    """How the weights of a fitted model were computed; public or released.
+    """Facts about the fit of a model, public or released.
 
     Parameters
     ----------
@@ -222,7 +225,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         y
             Labels or targets.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Ledger to charge; None creates one for this fit.
         **options
             Rejected; rows cannot have weights.
         """
@@ -336,7 +339,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         """Set the fitted attributes, in the units of the rows and the targets."""
         setting = facts.setting
         self._facts, self.privacy_ = facts, report
-        self.loss_ = facts.planned.problem.loss
+        self.loss_ = given_loss(facts.planned.problem.loss)
         self.bounds_ = setting.row_bounds
         self.coef_, intercept = self._shaped(*self._parts(W))
         if setting.labels is None:
@@ -403,7 +406,8 @@ def private_erm(
             X, y, setting.scaled_bounds, setting.intercept, setting.stretch
         )
         with progress(bool(verbose)):
-            found = result_of(planned.solver, planned.plan, rows, rng)
+            shape = planned.problem.shape
+            found = result_of(planned.solver, planned.plan, rows, rng, shape)
         facts = FittedFacts(setting, planned, found.noise, found.path)
         return found.coefficients, facts
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 from sklearn.base import ClassifierMixin
 
+from tacit._class_margins import (
+    class_margins,
+    class_probabilities,
+    likeliest_labels,
+)
 from tacit._estimators import guaranteed_budget, labels_found, planning_rows
 from tacit._random import RandomSource
 from tacit._validate import one_of
@@ -129,15 +133,11 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def decision_function(self, X: Any) -> Array:
         """Return the margins of rows within their bounds."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return class_margins(self._scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most likely label of each row."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
+        return likeliest_labels(self.decision_function(X), self.classes_)
 
 
 class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
@@ -297,15 +297,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack(
-                [self.loss_.probability(-scores), self.loss_.probability(scores)]
-            )
-        if isinstance(self.loss_, OneVsRest):
-            return self.loss_.probability(scores)
-        probabilities: Array = special.softmax(scores, axis=1)
-        return probabilities
+        return class_probabilities(self.decision_function(X), self.loss_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""

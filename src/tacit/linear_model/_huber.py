@@ -23,8 +23,8 @@ THRESHOLD_FRACTION = 0.15
 class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
     """Differentially private regression with the Huber loss.
 
-    The loss is half the squared residual up to a threshold and goes on in a straight
-    line, which also bounds what a row can do and with it the noise.
+    The loss is half the squared residual up to a threshold and is linear beyond it,
+    which bounds the gradient of a row and with it the noise.
 
     Parameters
     ----------

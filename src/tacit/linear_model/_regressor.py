@@ -10,20 +10,22 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from tacit._estimators import numeric, public_range
+from tacit._estimators import numeric, public_range, target_unit
 from tacit._validate import one_of
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
 from tacit.data import RowBounds
-from tacit.linear_model._base import Setting, bounds_in_words, checked_penalty
+from tacit.linear_model._base import (
+    MAX_COEFFICIENT,
+    Setting,
+    bounds_in_words,
+    checked_penalty,
+)
 from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin"]
 
 Array = NDArray[np.float64]
-
-# Targets over features: beyond, a coefficient with its noise may be infinite
-MAX_DERIVATIVE = 1e200
 
 
 class PrivateRegressorMixin(RegressorMixin):
@@ -59,10 +61,7 @@ class PrivateRegressorMixin(RegressorMixin):
 
     def target_unit(self) -> tuple[float, float]:
         """Return the center and the scale that map targets to [-1, 1]."""
-        low, high = public_range(self.y_range)
-        # without an intercept zero must stay zero
-        center = low + (high - low) / 2 if self.fit_intercept else 0.0
-        return center, max(high - center, center - low)
+        return target_unit(self.y_range, self.fit_intercept)
 
     def _setting(
         self,
@@ -77,7 +76,7 @@ class PrivateRegressorMixin(RegressorMixin):
         bounds = RowBounds(self.x_norm, self._bound_norm(), y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
         center, scale = self.target_unit()
-        if scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
+        if scale / min(bounds.x_norm, 1.0) > MAX_COEFFICIENT:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: coefficients would "
                 f"not be finite numbers, got {self.y_range!r}; rescale the targets."
@@ -85,7 +84,8 @@ class PrivateRegressorMixin(RegressorMixin):
         penalty = checked_penalty(self.penalty, self.fit_intercept)
         loss = self._loss(low, high, scale)
         bounded = is_set(penalty) or named_fact(self.solver, "brings_set")
-        if isinstance(loss, Squared) and self.delta == 0 and not bounded:
+        # a subclass may have bounded derivatives
+        if type(loss) is Squared and self.delta == 0 and not bounded:
             raise ValueError(
                 "delta=0.0 needs weights in a set, such as penalty=L2Ball(radius) with "
                 "a radius in units of the targets, or HuberRegressor; or give a delta."

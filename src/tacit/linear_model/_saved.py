@@ -22,7 +22,7 @@ PATH_ARRAYS = ("path_features", "path_gradient", "path_deviation")
 
 @dataclass(frozen=True, eq=False)
 class CoefficientNoise:
-    """How much of each coefficient is noise, given the rows.
+    """Standard deviations of the noise in the coefficients, given the rows.
 
     It follows from what the fit released and from its plan, so it costs no budget. It
     measures how much another fit of the same rows would differ, not how much a fit of

@@ -18,7 +18,12 @@ from tacit.convex._protocols import Regularizer
 from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds, columns_with_bounds
-from tacit.linear_model._base import FittedFacts, PrivateLinearModel, Setting
+from tacit.linear_model._base import (
+    MAX_COEFFICIENT,
+    FittedFacts,
+    PrivateLinearModel,
+    Setting,
+)
 from tacit.privacy import PrivacyReport
 from tacit.solvers import Problem
 from tacit.solvers._auto import named_fact, solvers_by_name
@@ -29,13 +34,11 @@ Array = NDArray[np.float64]
 
 # Larger than any sum of derivatives: a larger penalty changes nothing
 MOST_PENALTY = 1e100
-# Coefficients with their noise are finite up to this many targets over features
-MAX_DERIVATIVE = 1e200
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionPath:
-    """What each update of a greedy fit released, in the order of the updates.
+    """Selection path of greedy coordinate descent, in the order of its updates.
 
     A feature whose noisy gradient is many times the standard deviation of its noise was
     not chosen because of noise, though it need not matter: correlated features, clipped
@@ -136,7 +139,7 @@ class SparseLinearModel(PrivateLinearModel):
         )
         if is_sparse:
             features.require_zero()
-        if self._target_scale() / features.half_width.min() > MAX_DERIVATIVE:
+        if self._target_scale() / features.half_width.min() > MAX_COEFFICIENT:
             raise ValueError(
                 "y_range is too wide for the narrowest of feature_bounds: coefficients "
                 "would not be finite numbers; rescale the targets or the features."

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
+from tacit._class_margins import class_probabilities
 from tacit._random import RandomSource
 from tacit.convex import Logistic
 from tacit.linear_model._base import Setting
@@ -204,10 +205,7 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
-        scores = self.decision_function(X)
-        return np.column_stack(
-            [self.loss_.probability(-scores), self.loss_.probability(scores)]
-        )
+        return class_probabilities(self.decision_function(X), self.loss_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""

@@ -200,7 +200,8 @@ class TwoStage(PlainNumbers):
             selection = tuple(map(int, selection[: plan.n_selected]))
             chosen = list(selection)
         block = self._block_rows(plan, X, y, chosen)
-        w = result_of(plan.solver, plan.regression, block, rng).coefficients
+        shape = plan.block.shape
+        w = result_of(plan.solver, plan.regression, block, rng, shape).coefficients
         W = np.zeros(problem.shape)
         # weights of the columns of zeros are dropped
         W[chosen] = w[: len(chosen)]

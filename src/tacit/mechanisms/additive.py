@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gaussian(Drawable):
-    """Add Gaussian noise of ``multiplier`` times the L2 ``sensitivity``.
+    """Gaussian mechanism: noise of ``multiplier`` times the L2 ``sensitivity``.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Gaussian(Drawable):
 
 @dataclass(frozen=True)
 class Laplace(Drawable):
-    """Add Laplace noise with scale ``multiplier`` times the L1 ``sensitivity``.
+    """Laplace mechanism: noise of scale ``multiplier`` times the L1 ``sensitivity``.
 
     Notes
     -----
@@ -125,7 +125,7 @@ class Laplace(Drawable):
 
 @dataclass(frozen=True)
 class L2Laplace(Drawable):
-    """Add a vector with density proportional to ``exp(-|x|_2 / scale)``.
+    """L2-Laplace mechanism: noise of density proportional to ``exp(-|x|_2 / scale)``.
 
     The scale is ``multiplier`` times the L2 sensitivity; the norm of the noise is
     gamma distributed with the dimension as its shape.
@@ -194,7 +194,7 @@ class L2Laplace(Drawable):
 
 @dataclass(frozen=True)
 class SymmetricGaussian(Drawable):
-    """Add a symmetric Gaussian matrix to a symmetric matrix.
+    """Gaussian mechanism for symmetric matrices.
 
     ``sensitivity`` is in the Frobenius norm of the whole matrix. Entries off the
     diagonal get noise of variance one half, as in the Gaussian orthogonal ensemble.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
@@ -119,7 +119,7 @@ class _Discrete(Drawable):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(_Discrete):
-    """Add Gaussian noise in integers to sums of integers.
+    """Discrete Gaussian mechanism for sums of integers.
 
     The noise has a standard deviation of 2^32 integers. A row may add up to `units` of
     them to a sum, as many as make the noise ``multiplier`` times the sensitivity.
@@ -160,7 +160,7 @@ class DiscreteGaussian(_Discrete):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(_Discrete):
-    """Add discrete Laplace noise to sums of integers.
+    """Discrete Laplace mechanism for sums of integers.
 
     Parameters
     ----------

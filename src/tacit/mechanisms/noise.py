@@ -87,7 +87,7 @@ def rounded_normal(size: Size, rng: Generator) -> Integers:
     .. [1] C. F. F. Karney, "Sampling exactly from the normal distribution", ACM
        Transactions on Mathematical Software 42(1), 2016, Algorithm N.
     """
-    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+    import tacit.mechanisms._kernels as _kernels  # noqa: PLC0415 - numba is slow
 
     return _fill(_kernels.rounded_normal, size, rng)
 
@@ -105,7 +105,7 @@ def discrete_laplace(size: Size, rng: Generator, scale: int = GRID) -> Integers:
     .. [1] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for
        differential privacy", NeurIPS 2020, Algorithms 1 and 2.
     """
-    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+    import tacit.mechanisms._kernels as _kernels  # noqa: PLC0415 - numba is slow
 
     return _fill(_kernels.discrete_laplace, size, rng, _scale_word(scale))
 
@@ -123,7 +123,7 @@ def rounded_gamma_norm(size: int, rng: Generator) -> Integers:
     with probability below ``sqrt(size) 2**-92``: all of them are within ``size**1.5
     2**-90`` of the exact distribution, the distance of the normals included.
     """
-    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+    import tacit.mechanisms._kernels as _kernels  # noqa: PLC0415 - numba is slow
 
     parts = np.empty((2 * size + 1, 3), dtype=np.uint64)
     _fill_rows(_kernels.wide_normal, parts, rng)
@@ -188,7 +188,7 @@ def exponential_index(scores: ArrayLike, scale: int, rng: Generator) -> int:
     .. [1] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for
        differential privacy", NeurIPS 2020.
     """
-    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+    import tacit.mechanisms._kernels as _kernels  # noqa: PLC0415 - numba is slow
 
     gaps, t = _gaps(scores), _scale_word(scale)
     words = _words(rng, _FIRST)
@@ -216,7 +216,7 @@ def permute_and_flip_index(scores: ArrayLike, scale: int, rng: Generator) -> int
     .. [1] R. McKenna, D. Sheldon, "Permute-and-flip: a new mechanism for
        differentially private selection", NeurIPS 2020.
     """
-    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+    import tacit.mechanisms._kernels as _kernels  # noqa: PLC0415 - numba is slow
 
     gaps, t = _gaps(scores), _scale_word(scale)
     order, step = np.arange(len(gaps), dtype=np.int64), 0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
@@ -158,7 +158,7 @@ class PermuteAndFlip(_Selection):
 
 @dataclass(frozen=True)
 class NoisyMax(_Selection):
-    """Report noisy max: the largest of the scores with Laplace noise.
+    """Report-noisy-max: the largest of the scores with Laplace noise.
 
     Notes
     -----

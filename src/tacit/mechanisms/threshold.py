@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import at_least, fraction, one_of, plain, positive, shown
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
@@ -47,7 +47,7 @@ class AboveThresholdState:
 
 @dataclass(frozen=True)
 class AboveThreshold(Drawable):
-    """Sparse vector: which queries of a stream are above a threshold.
+    """Sparse vector technique: queries of a stream that exceed a noisy threshold.
 
     Parameters
     ----------

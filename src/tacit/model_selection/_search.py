@@ -203,7 +203,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         y
             Labels or targets.
         ledger
-            Account of the data set to charge; None opens one for this search alone.
+            Ledger to charge; None creates one for this fit.
         """
         with all_or_nothing(self):
             return self._fit(X, y, ledger)

@@ -41,7 +41,7 @@ MOST_CELLS = 2**16
 
 
 class PrivateStandardScaler(PrivateTransformer[MomentsPlan | SquaresPlan]):
-    """Center and scale columns by a private mean and standard deviation.
+    """Standardization of columns by a private mean and standard deviation.
 
     With ``with_mean=False`` columns are only scaled, by their private root mean square
     about zero. That takes half as many released numbers, and sparse rows stay sparse.
@@ -202,7 +202,7 @@ class PrivateStandardScaler(PrivateTransformer[MomentsPlan | SquaresPlan]):
 
 
 class PrivateQuantileBounds(PrivateTransformer[QuantilesPlan]):
-    """Map what lies between two private quantiles of a column to a public range.
+    """Scaling of columns from two private quantiles to a public range.
 
     Values outside the quantiles are clipped to them.
 

@@ -37,7 +37,7 @@ __all__ = ["PublicOneHot", "PublicScaler"]
 
 
 class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Map public ranges to a public target range, one column at a time.
+    """Min-max scaling of columns from public ranges to a public target range.
 
     Values outside the range are clipped to it.
 
@@ -144,7 +144,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class PublicOneHot(TransformerMixin, BaseEstimator):
-    """One indicator a public category, and one for everything else.
+    """One-hot encoding of public categories, with one column for all others.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class PrivateTransformer(
         y
             Not used.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Ledger to charge; None creates one for this fit.
         """
         with all_or_nothing(self):
             return self._fit(X, ledger)

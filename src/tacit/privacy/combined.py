@@ -164,7 +164,7 @@ class FixedSizeSampled:
 
 
 class Spends(Protocol):
-    """Whatever knows its delta at an epsilon, such as a whole curve."""
+    """Anything with a delta at each epsilon, such as a whole curve."""
 
     def delta(self, epsilon: float) -> float: ...
 

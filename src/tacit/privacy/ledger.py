@@ -38,7 +38,7 @@ _exactly = lru_cache(maxsize=1024)(exactly)  # long series repeat few guarantees
 
 @dataclass(frozen=True)
 class Shares:
-    """How a ledger divides its delta between the rules that may admit a charge.
+    """Division of the delta of a ledger between the rules that may admit a charge.
 
     Fixed before the first charge, because that is what makes the union of the rules
     valid for charges chosen after seeing outputs. ``Shares(basic=1, gaussian=0,

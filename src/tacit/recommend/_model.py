@@ -26,7 +26,14 @@ from tacit.recommend._plan import (
     chosen_solver,
     planned_completion,
 )
-from tacit.recommend._rows import Rows, Top, UserRow, own_ratings, paired, rated_pairs
+from tacit.recommend._rows import (
+    Top,
+    UserRow,
+    UserRows,
+    own_ratings,
+    paired,
+    rated_pairs,
+)
 from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.columns import Catalogue, given_numbers
 from tacit.recommend.ratings.reading import read_ratings
@@ -43,7 +50,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     """Differentially private matrix completion.
 
     It predicts the ratings that users have not given, each user's from the published
-    item side and her own ratings.
+    item side and their own ratings.
 
     Parameters
     ----------
@@ -63,9 +70,10 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     rating_range
         Lowest and highest rating, set without the data. Others are clipped.
     max_ratings
-        Maximum number of ratings of a user that are used for what is published. Her own
-        row uses all of them, except with ``"gradient"``, whose rows use the same ones.
-        None is what the solver is best with: all for ``"als"``, 80 for the others.
+        Maximum number of ratings of a user that are used for what is published. Their
+        own row uses all of them, except with ``"gradient"``, whose rows use the same
+        ones. None is what the solver is best with: all for ``"als"``, 80 for the
+        others.
     neighbors
         ``"replace_one"``, where the number of users is public and one user's ratings
         are others, or ``"add_or_remove_one"``.
@@ -96,13 +104,13 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         What was released about items, as one sentence: offsets, vectors, both, or
         nothing beyond the noise.
     rows_
-        Rows of the users, `Rows`: ``rows_[user]`` is for that user only. Copies,
+        Rows of the users, `UserRows`: ``rows_[user]`` is for that user only. Copies,
         pickles and saved models do not have them.
 
     Notes
     -----
     **Guarantee.** The item side is (epsilon, delta)-private for all ratings of a user
-    together, and the completed rows of all others are jointly private for her, also if
+    together, and the completed rows of all others are jointly private for them, also if
     they are put together (Kearns, Pai, Roth and Ullman 2014 [1]_): a row is computed
     from the item side and its user's own ratings (Jain, Thakkar and Thakurta 2018
     [2]_). What several users' rows have in common, or the rows of all users in one
@@ -194,7 +202,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         columns
             Names of the columns of user, item and rating, in a frame or a file.
         ledger
-            Ledger of the data set to charge. None opens one for this fit only.
+            Ledger to charge; None creates one for this fit.
         """
         # long: check and run, before and after the charge, share what was found
         with exclusive_step(self), all_or_nothing(self):
@@ -228,7 +236,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             self.items_ = np.asarray(catalogue.labels)
             self.n_items_ = len(catalogue)
             self._items = catalogue
-            self._private_rows = Rows(side, table)
+            self._private_rows = UserRows(side, table)
         return self
 
     @property
@@ -239,10 +247,10 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return side.released
 
     @property
-    def rows_(self) -> Rows:
+    def rows_(self) -> UserRows:
         """Rows of the users, each for its owner only."""
         check_is_fitted(self, "factors_")
-        rows: Rows | None = vars(self).get("_private_rows")
+        rows: UserRows | None = vars(self).get("_private_rows")
         if rows is None:
             raise ValueError(
                 "This copy of a MatrixCompletion holds the item side and no ratings; "
@@ -287,7 +295,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return -float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
     def recommend(self, user: Any, k: int = 10) -> Top:
-        """Return the best items that a user has not rated, for her only.
+        """Return the best items that a user has not rated, for them only.
 
         Items with equal predictions are in a fixed arbitrary order. These are all items
         where nothing about items was released, which ``released_`` reports.
@@ -295,7 +303,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         Parameters
         ----------
         user
-            Her label. A user who was not in the fit is treated as one who has rated
+            Their label. A user who was not in the fit is treated as one who has rated
             nothing.
         k
             Number of items.
@@ -305,8 +313,8 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     def complete_row(self, ratings: Any) -> Array:
         """Return a predicted rating for each item, from one user's ratings.
 
-        She may be anyone: this is what a user's own device computes, and it also serves
-        users who come after the fit. It costs no budget.
+        They may be anyone: this is what a user's own device computes, and it also
+        serves users who come after the fit. It costs no budget.
 
         Parameters
         ----------

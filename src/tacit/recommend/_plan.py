@@ -28,11 +28,11 @@ SOLVERS = classes_by("name", "tacit.recommend.solvers")
 USUAL_RATINGS = 20
 
 USER_LEVEL = (
-    "protects a user: all her ratings together, how many there are and of which items"
+    "protects a user: all their ratings together, how many there are and of which items"
 )
 JOINT = (
     "joint privacy: only the item side is published; a user's completed row follows "
-    "from it and from her own ratings, and is for her only"
+    "from it and from their own ratings, and is for them only"
 )
 PUBLIC = "the catalogue of items and the range of ratings are public"
 

@@ -14,7 +14,15 @@ from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.columns import Catalogue, given_numbers
 from tacit.recommend.ratings.table import BLOCK_USERS, Ratings, RatingTable, clipped
 
-__all__ = ["Rows", "Top", "UserRow", "cells_of", "own_ratings", "paired", "rated_pairs"]
+__all__ = [
+    "Top",
+    "UserRow",
+    "UserRows",
+    "cells_of",
+    "own_ratings",
+    "paired",
+    "rated_pairs",
+]
 
 
 NAMES = ("user", "item")
@@ -130,7 +138,7 @@ class _NotCopied:
 class UserRow(_NotCopied):
     """Published item side and the ratings of one user.
 
-    Whatever it returns is for her only.
+    Whatever it returns is for them only.
 
     Parameters
     ----------
@@ -139,14 +147,14 @@ class UserRow(_NotCopied):
     catalogue
         The public items.
     _private_ratings
-        Her ratings, and nobody else's.
+        Their ratings, and nobody else's.
 
     Notes
     -----
-    **Guarantee.** Nothing of other users reaches her but through the item side, so that
-    the rows of all others together are private for her: joint differential privacy by
-    the billboard lemma (J. Hsu, Z. Huang, A. Roth, T. Roughgarden and Z. S. Wu,
-    "Private matchings and allocations", STOC 2014, Lemma 3).
+    **Guarantee.** Nothing of other users reaches them but through the item side, so
+    that the rows of all others together are private for them: joint differential
+    privacy by the billboard lemma (J. Hsu, Z. Huang, A. Roth, T. Roughgarden and Z. S.
+    Wu, "Private matchings and allocations", STOC 2014, Lemma 3).
     """
 
     side: ItemSide
@@ -158,7 +166,7 @@ class UserRow(_NotCopied):
 
     @property
     def ratings(self) -> dict[Any, float]:
-        """Her ratings by labels of items."""
+        """Ratings of the user by labels of items."""
         items, values = self._private_ratings.row(0)
         labels = self.catalogue.labels
         return {
@@ -172,7 +180,7 @@ class UserRow(_NotCopied):
         return row
 
     def top(self, k: int = 10) -> Top:
-        """Return the best items that she has not rated.
+        """Return the best items that the user has not rated.
 
         Items are in the order of their predictions before these are clipped to the
         range of ratings. Items with equal predictions are in a fixed arbitrary order,
@@ -181,7 +189,7 @@ class UserRow(_NotCopied):
         Parameters
         ----------
         k
-            Most items to return; fewer where she has rated nearly all.
+            Most items to return; fewer where they have rated nearly all.
         """
         at_least(1, k=k)
         scores = self.side.scores(self._private_ratings)[0]
@@ -195,7 +203,7 @@ class UserRow(_NotCopied):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows(_NotCopied):
+class UserRows(_NotCopied):
     """Rows of all users, which are handed out one by one to their owners.
 
     Parameters
@@ -210,7 +218,7 @@ class Rows(_NotCopied):
     _private_table: RatingTable
 
     def __repr__(self) -> str:
-        return f"Rows(n_items={self.side.n_items})"
+        return f"UserRows(n_items={self.side.n_items})"
 
     # nobody is handed all rows, one after another
     __iter__ = None
@@ -219,7 +227,7 @@ class Rows(_NotCopied):
         return self._private_table.position(user) >= 0
 
     def __getitem__(self, user: Any) -> UserRow:
-        """Return the row of a user, by her label.
+        """Return the row of a user, by their label.
 
         A user who is not known, by ``in``, is treated as one who has rated nothing.
         """

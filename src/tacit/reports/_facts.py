@@ -63,7 +63,7 @@ _LATER = ("last_refit", "released")
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is public of a fitted model.
+    """Public facts about a fitted model.
 
     ``privacy`` is about everything released with it; ``parts`` are the fit and what was
     charged separately.

@@ -28,24 +28,24 @@ __all__ = [
 
 # Noise, as a fraction of the largest gradient, up to which AMP is the more accurate, by
 # the descent it competes with
-LOW_NOISE = {"preconditioned_gd": 0.0003, "noisy_gd": 0.01}
-LOW_NOISE_RESIDUALS = 0.003
+MAX_AMP_NOISE = {"preconditioned_gd": 0.0003, "noisy_gd": 0.01}
+MAX_AMP_NOISE_RESIDUALS = 0.003
 # The same for several outputs, up to so many weights; for more it is lower in
 # proportion, as AMP's time grows with their square. Measured on synthetic softmax
 # problems of 3 to 10 classes
-LOW_NOISE_OUTPUTS, SMALL_SIZE = 6e-4, 20
+MAX_AMP_NOISE_OUTPUTS, SMALL_SIZE = 6e-4, 20
 
 # Derivatives of the squared loss are clipped here, in units of the largest target:
 # residuals are rarely larger, and the noise of descent is in proportion
 SQUARED_CLIP = 0.25
 
-# Least squares come from noisy moments as they are where those are this exact, in a
-# ball or without one, and have no more than this many features, as the time to invert
-# them grows with the cube
-LOW_NOISE_MOMENTS, NEGLIGIBLE_NOISE_MOMENTS = 0.004, 1e-6
+# Least squares come from noisy moments as they are where the noise of those is at most
+# this, in a ball or without any penalty or set,
+MAX_MOMENT_NOISE_BALL, MAX_MOMENT_NOISE_FREE = 0.004, 1e-6
 # and with another penalty or set, which descents reach in a limited number of steps
-LITTLE_NOISE_MOMENTS = 5e-4
-MOST_MOMENTS = 500
+MAX_MOMENT_NOISE_PENALTY = 5e-4
+# Features up to which moments are inverted, as its time grows with the cube
+MAX_MOMENT_FEATURES = 500
 
 # A penalty of each weight is for a greedy descent where noise on all of them moves a
 # prediction by more than the first, and noise on one by less than the second: beyond,
@@ -130,11 +130,12 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     if problem.bounds.norm == "linf":
         if not isinstance(problem.regularizer, L1Ball | Simplex):
             raise PlanError(
-                "Rows bounded in norm 'linf' need weights in a set with few corners: "
-                "give penalty=L1Ball() or Simplex(), or bound_norm='l2'."
+                "Rows bounded in the largest entry need a set with few corners, got "
+                f"{problem.regularizer!r}; pass penalty=L1Ball() or Simplex(), or "
+                "bound_norm='l2'."
             )
         squared = isinstance(problem.loss, Squared) and budget.delta > 0
-        if squared and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):
+        if squared and _exact_moments(problem, budget, MAX_MOMENT_NOISE_PENALTY):
             return solvers.AdaSSP(noise=noise)
         return solvers.FrankWolfe(noise=noise)
     if budget.delta == 0:
@@ -145,9 +146,9 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     plain = isinstance(problem.regularizer, Free) and not residuals
     narrow = problem.n_features <= solvers.preconditioned_gd.MOST_FEATURES
     descent = solvers.PreconditionedGD if plain and narrow else solvers.NoisyGD
-    limit = LOW_NOISE_RESIDUALS if residuals else LOW_NOISE[descent.name]
+    limit = MAX_AMP_NOISE_RESIDUALS if residuals else MAX_AMP_NOISE[descent.name]
     if problem.loss.n_outputs > 1:
-        limit = LOW_NOISE_OUTPUTS * min(1.0, SMALL_SIZE / problem.size)
+        limit = MAX_AMP_NOISE_OUTPUTS * min(1.0, SMALL_SIZE / problem.size)
     low_noise = noise_fraction(problem, budget) < limit
     return solvers.AMP(noise=noise) if low_noise else descent(noise=noise)
 
@@ -160,7 +161,7 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
         # coordinate descents reject a larger number of rows, and it is not a guess
         counted = problem.n_rows <= MAX_INTEGER_ROWS
         moments = isinstance(problem.loss, Squared) and counted
-        if moments and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):
+        if moments and _exact_moments(problem, budget, MAX_MOMENT_NOISE_PENALTY):
             return solvers.AdaSSP(noise=noise)
         from tacit.solvers._coordinates import rules  # noqa: PLC0415 - for this only
 
@@ -181,7 +182,7 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
         return "l2"
     multiplier = calibrate(GaussianNoise, budget, rtol=1e-3)
     noise = budget.neighbors.rows_changed * multiplier * sqrt(n_features)
-    return "linf" if noise / n_rows > LOW_NOISE["noisy_gd"] else "l2"
+    return "linf" if noise / n_rows > MAX_AMP_NOISE["noisy_gd"] else "l2"
 
 
 def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
@@ -193,12 +194,12 @@ def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     """
     unconstrained = isinstance(problem.regularizer, Free)
     limit = (
-        LOW_NOISE_MOMENTS
+        MAX_MOMENT_NOISE_BALL
         if isinstance(problem.regularizer, L2Ball)
-        else LITTLE_NOISE_MOMENTS
+        else MAX_MOMENT_NOISE_PENALTY
     )
     if _exact_moments(
-        problem, budget, NEGLIGIBLE_NOISE_MOMENTS if unconstrained else limit
+        problem, budget, MAX_MOMENT_NOISE_FREE if unconstrained else limit
     ):
         return solvers.AdaSSP(noise=noise)
     if unconstrained and problem.n_features <= solvers.adaptive_moments.MOST_VIEWED:
@@ -213,7 +214,7 @@ def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:
     """
     level = noise_level(problem, budget, derivative=1.0) / problem.bounds.x_norm
     exact = level * problem.n_features / problem.n_rows < limit
-    return exact and problem.n_features <= MOST_MOMENTS
+    return exact and problem.n_features <= MAX_MOMENT_FEATURES
 
 
 def _clip(problem: Problem) -> float | None:

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._execution import attempt
 from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, Free, Loss
 from tacit.convex._protocols import ConvexSet, Regularizer
-from tacit.convex.losses import is_foreign
+from tacit.convex.foreign import (
+    check_base,
+    given_loss,
+    guarded,
+    is_foreign,
+    is_outside,
+)
 from tacit.convex.objective import MOST_ADDITIONS, moment_roundoff
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
@@ -30,6 +37,7 @@ __all__ = [
     "SolverPlan",
     "WeightNoise",
     "loss_assumptions",
+    "penalty_assumptions",
     "plan_assumptions",
     "require_delta",
     "result_of",
@@ -46,7 +54,7 @@ LARGEST_MARGIN = 200.0
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything public about one empirical risk minimization.
+    """Public description of an empirical risk minimization problem.
 
     The objective is ``sum_i loss(y_i, x_i W) + ridge/2 |W|^2 + regularizer(W)``, in sum
     units, so that the number of rows does not enter it.
@@ -89,6 +97,9 @@ class Problem:
         plain(self)
         at_least(1, n_rows=self.n_rows, n_features=self.n_features)
         nonnegative(ridge=self.ridge)
+        # what a loss of others returns has one form from here on
+        object.__setattr__(self, "loss", guarded(self.loss, self.bounds.y_range))
+        check_base(self.regularizer)
         if isinstance(self.regularizer, Box):
             self._fit_box(self.regularizer)
         reach = self.regularizer.radius * self.bounds.x_norm
@@ -151,8 +162,7 @@ class Problem:
         self.require_bounded_derivative(
             "Noise on gradients",
             self.max_derivative,
-            "use a loss that has, such as Huber(), or keep the weights in a set, such "
-            "as L2Ball()",
+            "use Huber(), or give a set such as L2Ball()",
         )
         return neighbors.rows_changed * self.lipschitz
 
@@ -169,8 +179,8 @@ class Problem:
         """Reject rows that are bounded entry by entry."""
         if self.bounds.norm != "l2":
             raise PlanError(
-                f"{solver} needs rows bounded in norm='l2', bound_norm='l2' of an "
-                "estimator; bound them so, or use FrankWolfe."
+                f"{solver} needs rows bounded in L2 norm, got {self.bounds.norm!r}; "
+                "pass bound_norm='l2', or use FrankWolfe()."
             )
 
     def require_smooth(self, solver: str, instead: str = "HuberizedHinge()") -> None:
@@ -187,7 +197,8 @@ class Problem:
         """Reject a loss whose derivative is unbounded."""
         if not isfinite(derivative):
             raise PlanError(
-                f"{solver} needs a bounded derivative, got {self.loss!r}; {instead}."
+                f"{solver} needs bounded gradients, and the loss {self.loss!r} has no "
+                f"gradient bound; {instead}."
             )
 
     @property
@@ -230,7 +241,7 @@ def loss_assumptions(problem: Problem, *, clipped: bool = False) -> tuple[str, .
     """
     if not is_foreign(problem.loss):
         return ()
-    loss = problem.loss
+    loss, name = problem.loss, type(given_loss(problem.loss)).__name__
     curved, trace, rank = loss.max_curvature(), loss.max_trace(), loss.derivative_rank()
     convex, bounds = "", [f"a curvature of at most {curved:.4g}"]
     if not clipped:
@@ -240,8 +251,19 @@ def loss_assumptions(problem: Problem, *, clipped: bool = False) -> tuple[str, .
         if (trace, rank) != (curved, 1):
             bounds.append(f"a Hessian of trace at most {trace:.4g} and rank {rank}")
     return (
-        f"the loss {type(loss).__name__} {convex}computes each row by itself, with "
+        f"the loss {name} {convex}computes each row by itself, with "
         f"{' and '.join(bounds)}, as it states",
+    )
+
+
+def penalty_assumptions(problem: Problem) -> tuple[str, ...]:
+    """Return what the minimum of an objective takes from a penalty of others."""
+    if not is_outside(problem.regularizer):
+        return ()
+    return (
+        f"the penalty {type(problem.regularizer).__name__} is convex and raises no "
+        "error, with the radius, the proximal map and the bound on its rounding that "
+        "it states",
     )
 
 
@@ -257,6 +279,8 @@ def plan_assumptions(
     shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
     row_limit = (f"there are at most {shown} rows",) if rounded else ()
     stated = loss_assumptions(problem, clipped=clipped)
+    if not clipped:  # noisy sums of clipped gradients are public before any penalty
+        stated += penalty_assumptions(problem)
     note = rows_note(problem.n_rows)
     return (note, *row_limit, *stated, *noise_assumptions(noise))
 
@@ -287,7 +311,7 @@ class SolverPlan:
 
 @dataclass(frozen=True, eq=False)
 class WeightNoise:
-    """How far noise moves weights on the same rows, from what is released anyway.
+    """Noise in the released weights, from what is released anyway.
 
     Parameters
     ----------
@@ -387,7 +411,9 @@ def solver_fact(solver: Any, fact: str) -> Any:
     return getattr(solver, fact, getattr(Solver, fact))
 
 
-def result_of(solver: Any, plan: Any, rows: Rows, rng: Generator) -> Result:
+def result_of(
+    solver: Any, plan: Any, rows: Rows, rng: Generator, shape: tuple[int, int]
+) -> Result:
     """Return what a solver releases, or reject a result of another form."""
     found = solver.run(plan, rows, rng)
     if not isinstance(found, Result):
@@ -395,4 +421,22 @@ def result_of(solver: Any, plan: Any, rows: Rows, rng: Generator) -> Result:
             f"run of {type(solver).__name__} must return a tacit.solvers.Result, got "
             f"{type(found).__name__}; return Result(coefficients)."
         )
-    return found
+    return _of_shape(found, solver, shape) if is_outside(solver) else found
+
+
+def _of_shape(found: Result, solver: Any, shape: tuple[int, int]) -> Result:
+    """Return a result of a solver of others in floats, or reject another form."""
+
+    def floats(values: Any) -> NDArray[np.float64] | None:
+        return attempt(lambda: np.array(values, dtype=np.float64, subok=False))  # type: ignore[no-any-return]
+
+    W = floats(found.coefficients)
+    std = W if found.noise is None else floats(found.noise.std)
+    kept = W is not None and W.shape == shape and np.isfinite(W).all()
+    if W is None or not kept or std is None or std.shape != shape:
+        # [solvers:result] the same words whatever was returned
+        raise ValueError(
+            f"run of {type(solver).__name__} must return a Result with finite numbers "
+            f"of shape {shape}; return Result(coefficients) of that shape."
+        )
+    return replace(found, coefficients=W)

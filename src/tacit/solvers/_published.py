@@ -165,7 +165,7 @@ def paper_samples(budget: Budget, weight: float, entry: float, kappa: float) -> 
 
 @dataclass(frozen=True)
 class AMPSplit:
-    """How approximate minima perturbation divides its budget, and what follows.
+    """Division of the budget of approximate minima perturbation, and what follows.
 
     Notes
     -----

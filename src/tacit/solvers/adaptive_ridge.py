@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import plain
 from tacit.convex import L2Ball
 from tacit.convex.objective import UNIT
@@ -115,7 +115,7 @@ class AdaptiveRidgePlan(QuadraticPerturbationPlan):
 
 @dataclass(frozen=True)
 class AdaptiveRidge(Solver[AdaptiveRidgePlan]):
-    """Lift small eigenvalues of ``X^T X`` to a floor, tilt, and minimize in a ball.
+    """Adaptive ridge: ``X^T X`` with lifted eigenvalues, a tilt, a minimum in a ball.
 
     Directions in which rows are plenty get no ridge at all, so that what is released
     there is least squares plus noise. The rotation to the eigenvectors, without which

@@ -101,7 +101,7 @@ class AMPPlan(CoveredTilt):
 
 @dataclass(frozen=True)
 class AMP(Solver[AMPPlan]):
-    """Minimize a tilted objective approximately, then add a little noise.
+    """Approximate minima perturbation: a tilted objective, then a little noise.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit._execution import steps
 from tacit._random import spawn
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import PlainNumbers, at_least, if_given, moderate, one_of, plain
 from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows
@@ -111,7 +111,7 @@ class CoordinateDescentPlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class CoordinateDescent(Solver[CoordinateDescentPlan]):
-    """Move one weight at a time, along its noisy partial derivative.
+    """Coordinate descent: one weight at a time, along its noisy derivative.
 
     Every coordinate has a step and a clip of its own, in proportion to how large its
     column is, so that columns of unequal spread cost no accuracy. How large they are is

@@ -70,7 +70,7 @@ class EntropySamplingPlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class EntropySampling(Solver[EntropySamplingPlan]):
-    """Minimize the risk plus negative entropy over the simplex, and draw from it.
+    """Sampling from the minimizer of the risk plus negative entropy on the simplex.
 
     The weights are the frequencies of ``n_samples`` draws of a feature, each with the
     probability that the minimizer gives it: a sparse convex combination whose mean is
@@ -202,8 +202,8 @@ def _reject(problem: Problem, budget: Budget) -> None:
         )
     if problem.bounds.norm != "linf":
         raise PlanError(
-            "EntropySampling needs rows bounded in norm='linf'; bound them so, or use "
-            "NoisyGD."
+            "EntropySampling needs rows bounded in the largest entry, got "
+            f"{problem.bounds.norm!r}; pass bound_norm='linf', or use NoisyGD."
         )
     if problem.loss.n_outputs != 1:
         raise PlanError(

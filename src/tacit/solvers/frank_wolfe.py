@@ -102,7 +102,7 @@ class FrankWolfePlan(SolverPlan):
 
 @dataclass(frozen=True)
 class FrankWolfe(Solver[FrankWolfePlan]):
-    """Weights in the L1 ball or the simplex, one more nonzero a step at most.
+    """Frank-Wolfe in the L1 ball or the simplex, one more nonzero a step at most.
 
     Parameters
     ----------
@@ -396,8 +396,8 @@ def _reject(problem: Problem) -> None:
         )
     if problem.bounds.norm != "linf":
         raise PlanError(
-            "FrankWolfe needs rows bounded in the largest entry: norm='linf', or "
-            "bound_norm='linf' of an estimator."
+            "FrankWolfe needs rows bounded in the largest entry, got "
+            f"{problem.bounds.norm!r}; pass bound_norm='linf'."
         )
     if problem.ridge > 0:
         raise PlanError(

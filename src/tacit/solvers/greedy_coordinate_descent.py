@@ -58,7 +58,7 @@ MOST_UPDATES = 10**5
 # wide: one parameter for each choice that the algorithm leaves open
 @dataclass(frozen=True)
 class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
-    """Move the coordinate that guarantees most, one chosen privately at a time.
+    """Greedy coordinate descent, with each coordinate chosen privately.
 
     A choice costs little even among very many features, so that a few weights are found
     where noise on all of them would hide every one. Weights start at zero and at most

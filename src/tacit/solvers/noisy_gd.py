@@ -56,7 +56,7 @@ class NoisyGDPlan(SolverPlan):
 
 @dataclass(frozen=True)
 class NoisyGD(Solver[NoisyGDPlan]):
-    """Gradient descent with momentum, each gradient with Gaussian noise.
+    """DP-GD: gradient descent with momentum, each gradient with Gaussian noise.
 
     A penalty or a set enters by its proximal map after each step.
 
@@ -110,7 +110,7 @@ class NoisyGD(Solver[NoisyGDPlan]):
         momentum = rule.momentum if self.momentum is None else self.momentum
         clip = rule.clip if wanted is None else wanted
         problem.require_bounded_derivative(
-            "NoisyGD", clip, "give clip=, or use Huber()"
+            "NoisyGD", clip, "use Huber(), or pass clip="
         )
         at_least(1, n_steps=n_steps)
         positive(step=step, clip=clip)

@@ -64,7 +64,7 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class Sampling(PlainNumbers):
-    """How many steps read how many rows, drawn how: all that the noise depends on.
+    """Sampling of rows: number of steps, rows of each, and how they are drawn.
 
     ``poisson`` says whether rows come in independently, as under add/remove, or in a
     fixed number, as under replacement.
@@ -193,7 +193,7 @@ def sgd_rule(
 
 @dataclass(frozen=True)
 class NoisySGD(Solver[NoisySGDPlan]):
-    """Gradient descent with momentum on random samples, with Gaussian noise.
+    """DP-SGD: gradient descent with momentum on random samples, Gaussian noise.
 
     A penalty or a set enters by its proximal map after each step.
 
@@ -263,7 +263,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
         wanted = wanted_clip("NoisySGD", problem, budget, self.clip, self.clip_norm)
         derivative = problem.max_derivative if wanted is None else wanted
         problem.require_bounded_derivative(
-            "NoisySGD", derivative, "give clip=, or use Huber()"
+            "NoisySGD", derivative, "use Huber(), or pass clip="
         )
         rule = sgd_rule(problem, budget, wanted, self.n_steps)
         batch = rule.batch if self.batch is None else self.batch

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import if_given, one_of, plain, positive
 from tacit.convex import Free, L2Ball, Objective
 from tacit.convex.proximal import certified_names, is_certified
@@ -171,7 +171,7 @@ class ObjectivePerturbationPlan(PlannedNoise):
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
-    """Minimize the loss plus a ridge plus a random linear term.
+    """Objective perturbation: a ridge and a random linear term in the objective.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def average_sensitivity(plan: OnlineToBatchPlan, moved: float) -> float:
 
 @dataclass(frozen=True)
 class OnlineToBatch(Solver[OnlineToBatchPlan]):
-    """Implicit steps along every row once, then noise on an average of the iterates.
+    """Online-to-batch conversion: one implicit step a row, noise on their average.
 
     Parameters
     ----------

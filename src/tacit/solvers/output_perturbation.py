@@ -55,7 +55,7 @@ class OutputPerturbationPlan(PlannedNoise):
 
 @dataclass(frozen=True)
 class OutputPerturbation(Solver[OutputPerturbationPlan]):
-    """Minimize the loss plus a ridge, then add noise to the weights.
+    """Output perturbation: noise on the minimizer of the loss plus a ridge.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from scipy import sparse
 from tacit._execution import steps as planned
 from tacit._validate import at_least, if_given, nonnegative, plain, positive
 from tacit.convex import Free, L2Ball
+from tacit.convex.foreign import is_foreign
 from tacit.convex.implicit import kernel_loss
-from tacit.convex.losses import is_foreign
 from tacit.convex.objective import UNIT, gradient_roundoff
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
@@ -169,7 +169,7 @@ def permuted_rule(problem: Problem, budget: Budget) -> Passes:
 
 @dataclass(frozen=True)
 class PermutedSGD(Solver[PermutedSGDPlan]):
-    """Minibatch gradient passes over one random order, noise on the last weights.
+    """Permutation-based SGD: passes over one order, noise on the last weights.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def check_problem(problem: Problem, budget: Budget) -> None:
     problem.require_bounded_derivative(
         "PermutedSGD",
         largest_derivative(problem),
-        "use Huber(), or keep the weights in an L2Ball()",
+        "use Huber(), or give a set such as L2Ball()",
     )
     problem.require_smooth("PermutedSGD")
 

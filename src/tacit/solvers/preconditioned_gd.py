@@ -32,13 +32,13 @@ from tacit.solvers._base import (
 from tacit.solvers._gradients.descent import (
     at_zero,
     clip_needed,
+    derivative_clipped,
     descend,
     gradient_sensitivity,
     gradient_unit,
     noise_level,
     usual_clip,
 )
-from tacit.solvers._gradients.row_clip import clipped_gradient
 
 __all__ = [
     "MOST_FEATURES",
@@ -109,7 +109,7 @@ class PreconditionedGDPlan(SolverPlan):
 
 @dataclass(frozen=True)
 class PreconditionedGD(Solver[PreconditionedGDPlan]):
-    """Release noisy second moments once, then descend along noisy Newton directions.
+    """Preconditioned gradient descent, along noisy Newton directions.
 
     A fiftieth of the budget buys ``X^T X`` with noise. Its inverse, damped as much as
     the noise requires, turns noisy gradients into nearly Newton steps, of which a few
@@ -169,7 +169,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         start = at_zero(problem)
         clip = usual_clip(problem, budget) if self.clip is None else self.clip
         problem.require_bounded_derivative(
-            "PreconditionedGD", clip, "give clip=, or use Huber()"
+            "PreconditionedGD", clip, "use Huber(), or pass clip="
         )
         several = problem.loss.n_outputs > 1
         n_steps = self.n_steps
@@ -225,7 +225,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         direction = _preconditioner(plan, noisy)
 
         def noisy_direction(W: Array) -> Array:
-            total = rows.sum(clipped_gradient(problem, W, plan.clip, None))[0]
+            total = rows.sum(derivative_clipped(problem, W, plan.clip))[0]
             gradient = plan.mechanism(total, rng) + problem.ridge * W
             return np.asarray(direction @ gradient, dtype=np.float64)
 
@@ -293,7 +293,7 @@ LEAST_CERTAIN = 1.25
 
 @dataclass(frozen=True, eq=False)
 class Landing:
-    """What a descent released: its last weights and what led to them.
+    """Released numbers of a descent: its last weights and what led to them.
 
     ``moment_scale`` is the noise on the diagonal of ``moments``, ``scale`` that on
     each entry of a gradient.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import plain
 from tacit.convex import Box, Free, L2Ball
 from tacit.data import Rows
@@ -196,7 +196,7 @@ class TiltedPlans(Generic[P]):
 
 @dataclass(frozen=True)
 class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
-    """Minimize squared residuals plus a ridge plus a random linear term, in a set.
+    """Objective perturbation of least squares in a set, with a ridge.
 
     The sums ``X^T X`` and ``X^T y`` are read off the rows once, without noise, and the
     quadratic they make is minimized exactly: in a box by steps from face to face, in a

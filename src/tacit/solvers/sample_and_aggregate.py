@@ -22,7 +22,13 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem, Result, Solver, loss_assumptions
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    loss_assumptions,
+    penalty_assumptions,
+)
 from tacit.solvers._minimizers.noise_distributions import (
     DISTRIBUTIONS,
     PlannedNoise,
@@ -54,8 +60,8 @@ class SampleAndAggregatePlan(PlannedNoise):
     @property
     def assumptions(self) -> tuple[str, ...]:
         own = isinstance(self.estimate, BlockMinimizer)
-        # estimates are clipped, so that nothing rests on the loss
-        stated = loss_assumptions(self.problem)
+        # estimates are clipped, so that nothing rests on the loss or a penalty
+        stated = (*loss_assumptions(self.problem), *penalty_assumptions(self.problem))
         return (
             *(words for words in super().assumptions if words not in stated),
             *(() if own else ("estimate keeps nothing from block to block",)),
@@ -64,7 +70,7 @@ class SampleAndAggregatePlan(PlannedNoise):
 
 @dataclass(frozen=True)
 class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
-    """Average an estimate over random blocks of rows, and add noise.
+    """Sample and aggregate: the noisy average of an estimate over blocks of rows.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class TukeyRegressionPlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class TukeyRegression(Solver[TukeyRegressionPlan]):
-    """Least squares on blocks of rows, and a random point deep among their weights.
+    """Tukey-depth regression: a random point deep among the weights of row blocks.
 
     No row is clipped for privacy's sake and no norm of rows enters the noise: only the
     spread of the weights of blocks does. It takes many rows for each feature.

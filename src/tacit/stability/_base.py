@@ -93,7 +93,7 @@ def private_answer(
         Public guess of the number of rows to plan for; None for the number itself
         where it is public, and else for the number that delta suggests.
     ledger
-        Account of the data set to charge; None opens one for this answer only.
+        Ledger to charge; None creates one for this call.
     random_state
         A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
         operating system.

@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 # Maximum ratio of targets to features: beyond, a noisy sum of squared residuals may be
 # infinite
-MAX_DERIVATIVE = 1e120
+MAX_RESIDUAL_RATIO = 1e120
 
 
 class StreamMethod(Protocol):
@@ -88,7 +88,7 @@ class StreamRegressor(RegressorMixin):
     def _reader(self) -> LinearReader:
         bounds = RowBounds(self.x_norm)
         targets = TargetRange.of(self.y_range, self.fit_intercept)
-        if targets.scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
+        if targets.scale / min(bounds.x_norm, 1.0) > MAX_RESIDUAL_RATIO:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: squared residuals "
                 f"would not be finite numbers, got {self.y_range!r}; rescale the "

@@ -30,6 +30,7 @@ from tacit._random import RandomSource, is_seeded, keyed_generator, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least, plain
 from tacit.data.bounds import canonical
+from tacit.data.rows import row_indexer
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.privacy.report import Entry
 from tacit.streaming._reader import RowReader, column_of, table_of
@@ -303,7 +304,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
                 raise ValueError("X and y must have the same number of rows.")
             at_least(1, horizon=self.horizon)
             steps = np.linspace(0, n_rows, min(n_rows, self.horizon) + 1).astype(int)
-            rows = X.iloc if hasattr(X, "iloc") else X
+            rows = row_indexer(X)
             for start, end in pairwise(steps):
                 taken = rows[start:end], y[start:end]
                 self._show(self._next(*taken, ledger, type(self).__name__))

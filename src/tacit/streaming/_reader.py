@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import array_of, checked_values, is_untyped, public_range
+from tacit._estimators import (
+    array_of,
+    checked_values,
+    is_untyped,
+    public_range,
+    target_unit,
+)
 from tacit._validate import true_or_false
 from tacit.convex import Loss
 from tacit.data import RowBounds
@@ -39,7 +45,7 @@ Array = NDArray[np.float64]
 
 SEVERAL = (list, tuple, np.ndarray)
 # The constant feature, in units of the bound on a row
-INTERCEPT_FRACTION = 0.5
+STREAM_INTERCEPT_FRACTION = 0.5
 
 
 def table_of(X: Any, width: int | None = None) -> Any:
@@ -152,7 +158,9 @@ def float_targets(y: Any, *, first: bool = False) -> Array:
     numeric = array.dtype.kind in NUMBERS
     invalid = [] if numeric else array[np.isnan(found)].tolist()
     if first and any(cell is not None for cell in invalid):
-        raise ValueError("y must hold numbers only.")
+        raise ValueError(
+            "y must hold numbers only; encode labels, or use a classifier."
+        )
     return found
 
 
@@ -187,10 +195,7 @@ class TargetRange:
     @classmethod
     def of(cls, y_range: Any, fit_intercept: bool) -> TargetRange:
         """Return the range of an estimator."""
-        low, high = public_range(y_range)
-        # without an intercept zero must stay zero
-        center = low + (high - low) / 2 if fit_intercept else 0.0
-        return cls(low, high, center, max(high - center, center - low))
+        return cls(*public_range(y_range), *target_unit(y_range, fit_intercept))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -302,4 +307,4 @@ class LinearReader:
 def constant_feature(x_norm: float, fit_intercept: Any) -> float | None:
     """Return the value of the constant feature, or None."""
     true_or_false(fit_intercept=fit_intercept)
-    return x_norm * INTERCEPT_FRACTION if fit_intercept else None
+    return x_norm * STREAM_INTERCEPT_FRACTION if fit_intercept else None

@@ -57,7 +57,7 @@ class VoteAnswer:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of a plan; None where there is no limit of that kind.
+    """Remainder of a plan; None where there is no limit of that kind.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._random import spawn
-from tacit._release import release
+from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
@@ -266,7 +266,7 @@ def check_block(mechanism: Any, state: Any, values: Array, rng: Any) -> None:
 
 def as_cells(values: Array, cell: float, most: float, noise: str) -> Any:
     """Return rows without NaN and clipped to ``most``, in whole cells on the grid."""
-    from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+    import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
     cells = np.empty(values.shape, dtype=np.int64)
     if (

@@ -140,21 +140,21 @@ class BLTSum(CorrelatedSums):
         return 1.01 * off
 
     def std(self, size: int) -> Array:
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         squares = np.empty(self.horizon)
         _kernels.rows_of_b(*self._arrays(), self.horizon, squares)
         return np.asarray(np.sqrt(squares) * self.scale(size))
 
     def std_at(self, t: int, size: int) -> float:
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         squares, _ = _kernels.rows_of_b(*self._arrays(), t, NONE)
         return sqrt(squares) * self.scale(size)
 
     def coefficients(self) -> Array:
         """Return what one draw adds to the sum of its step and of those that follow."""
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         row = np.empty(self.horizon)
         _kernels.coefficients_of_b(*self._arrays(), row)
@@ -171,7 +171,7 @@ class BLTSum(CorrelatedSums):
     def _run(
         self, state: BLTState, numbers: Any, *, given_fresh: bool
     ) -> tuple[Any, Any, dict[str, Any]]:
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         buffers, numbers = state._private_buffers.copy(), numbers.copy()
         stored = buffers.reshape(self.buffers, -1)
@@ -191,7 +191,7 @@ class BLTSum(CorrelatedSums):
 @lru_cache(maxsize=256)
 def _designed(horizon: int, n_buffers: int) -> _Design:
     """Return the buffers for the least horizon in the table that is long enough."""
-    from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+    import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
     gaps, weights = DESIGNS[n_buffers][(horizon - 1).bit_length()]
     arrays = np.array(gaps), np.array(weights)

@@ -115,7 +115,7 @@ class SquareRootSum(CorrelatedSums):
     def _run(
         self, state: SquareRootState, numbers: Any, *, given_fresh: bool
     ) -> tuple[Any, Any, dict[str, Any]]:
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         numbers = numbers.copy()
         correction = np.empty_like(numbers)

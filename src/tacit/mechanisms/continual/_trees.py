@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release import release
+from tacit._release_log import release
 from tacit._state import kept
 from tacit.mechanisms.continual._base import Array, PrefixSums
 from tacit.mechanisms.noise import enlarged
@@ -90,7 +90,7 @@ class TreeSum(PrefixSums):
     def _advanced(
         self, state: TreeState, values: Array, rng: Generator
     ) -> tuple[TreeState, Array]:
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         n, size = len(values), values[0].size
         exact, noisy = state._private_exact.copy(), state._private_noisy.copy()
@@ -193,7 +193,7 @@ class HonakerTree(PrefixSums):
     def _advanced(
         self, state: HonakerState, values: Array, rng: Generator
     ) -> tuple[HonakerState, Array]:
-        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+        import tacit.mechanisms.continual._kernels as _kernels  # noqa: PLC0415 - numba
 
         n, size, before = len(values), values[0].size, state.n_steps
         exact, estimates = state._private_exact.copy(), state._private_estimates.copy()

@@ -287,7 +287,7 @@ def user_of(who: str) -> str:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is fixed when the account of a data set is opened."""
+    """Terms that are fixed when the account of a data set is opened."""
 
     name: str
     budget: Budget

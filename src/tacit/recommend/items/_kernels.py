@@ -1,8 +1,8 @@
-"""What one user computes from her ratings and the item side, user by user.
+"""What one user computes from their ratings and the item side, user by user.
 
-Every sum over a user's ratings runs in the order of her items, so that the bits of her
-row depend on it and on public numbers only: a user at home, or after the fit, gets the
-very numbers that the fit computed for her.
+Every sum over a user's ratings runs in the order of their items, so that the bits of
+their row depend on it and on public numbers only: a user at home, or after the fit,
+gets the very numbers that the fit computed for them.
 """
 
 import numpy as np
@@ -191,7 +191,7 @@ def repeat_steps(
     others: Array,
     coefficients: Array,
 ) -> None:
-    """Fill predictions of each user's ratings, and her coefficients, step by step.
+    """Fill predictions of each user's ratings, and their coefficients, step by step.
 
     ``values`` are clipped to ``row_norm`` in place, and so are predictions; where it is
     infinite no row is clipped, and predictions are no longer than the user's ratings.

@@ -47,7 +47,7 @@ class LinearItems(ItemSide):
     Notes
     -----
     **Guarantee.** The fields are public, and level and coefficients of a user are a
-    function of them and of her own ratings, computed by herself: with the fields
+    function of them and of their own ratings, computed by themselves: with the fields
     released privately, all users' rows together are jointly private (Kearns, Pai, Roth
     and Ullman 2014).
     """
@@ -108,8 +108,8 @@ class NeighborItems(ItemSide):
     Notes
     -----
     **Guarantee.** Fields are public, and predictions for a user are a function of them
-    and of her own ratings, computed by herself. Weights are those of R. Bell and Y.
-    Koren, "Scalable collaborative filtering with jointly derived neighborhood
+    and of their own ratings, computed by themselves. Weights are those of R. Bell and
+    Y. Koren, "Scalable collaborative filtering with jointly derived neighborhood
     interpolation weights", ICDM 2007.
     """
 

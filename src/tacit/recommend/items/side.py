@@ -29,7 +29,7 @@ __all__ = [
 
 
 Array = NDArray[np.float64]
-# Start of each user's ratings, her items in ascending order, and her values
+# Start of each user's ratings, their items in ascending order, and their values
 Block = tuple[NDArray[np.int64], NDArray[np.int32], Array]
 
 # Weight of the prior level, in ratings: levels of users vary about a third as much as
@@ -103,7 +103,7 @@ MOST_NUMBERS = 2**28 - 2**13
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserSide:
-    """Private levels and coefficients of users, each from her own ratings."""
+    """Private levels and coefficients of users, each from their own ratings."""
 
     _private_means: Array
     _private_coefficients: Array
@@ -183,7 +183,7 @@ class ItemSide(ABC):
         )
 
     def local(self, ratings: Ratings) -> UserSide:
-        """Return level and coefficients of each user, from her own ratings only."""
+        """Return level and coefficients of each user, from their own ratings only."""
         found = list(in_order(self._at_home, ratings.blocks(), side_by_side=True))
         levels = [np.empty(0), *(levels for levels, _ in found)]
         coefficients = [

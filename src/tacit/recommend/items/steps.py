@@ -52,8 +52,8 @@ class Visited(NamedTuple):
 class WalkItems(ItemSide):
     """Item side of Frank-Wolfe: vectors and lengths of all steps.
 
-    Each user repeats the steps on her own row. In a step she multiplies the residuals
-    of her ratings with the vector, keeps a fraction of her row, and moves against the
+    Each user repeats the steps on their own row. In a step they multiply the residuals
+    of their ratings with the vector, keep a fraction of their row, and move against the
     product along the vector.
 
     Parameters
@@ -76,10 +76,10 @@ class WalkItems(ItemSide):
     Notes
     -----
     **Guarantee.** The fields are public, and a user's row is a function of them and of
-    her own ratings, computed by herself: with the fields released privately, all users'
-    rows together are jointly private (Kearns, Pai, Roth and Ullman 2014). The fit takes
-    these very steps, so a row replayed from the ratings that the fit used is the same
-    to the last bit.
+    their own ratings, computed by themselves: with the fields released privately, all
+    users' rows together are jointly private (Kearns, Pai, Roth and Ullman 2014). The
+    fit takes these very steps, so a row replayed from the ratings that the fit used is
+    the same to the last bit.
     """
 
     keeps: Annotated[Array, "rank"]
@@ -170,8 +170,8 @@ class WalkItems(ItemSide):
 class ReplayedItems(ItemSide):
     """Item side of projected gradient descent: the public projection of each step.
 
-    Each user repeats the steps on her own row, which starts from zero. Each step moves
-    it towards her ratings, clips it, and multiplies it by the public matrix
+    Each user repeats the steps on their own row, which starts from zero. Each step
+    moves it towards their ratings, clips it, and multiplies it by the public matrix
     ``V diag(shrink) V^T``.
 
     Parameters
@@ -194,8 +194,8 @@ class ReplayedItems(ItemSide):
 
     Notes
     -----
-    **Guarantee.** Fields are public, and a user's row is a function of them and of her
-    own ratings: the very row of the fit, bit for bit, since the fit replays too.
+    **Guarantee.** Fields are public, and a user's row is a function of them and of
+    their own ratings: the very row of the fit, bit for bit, since the fit replays too.
     """
 
     projections: Annotated[Array, "items", "directions"]
@@ -247,7 +247,7 @@ class ReplayedItems(ItemSide):
         levels, scales, coefficients = self._descend(
             block, np.empty((block.n_users, 0))
         )
-        # the clipping of her ratings is undone, which is up to each user
+        # the clipping of their ratings is undone, which is up to each user
         return levels, coefficients / scales[:, None]
 
     def _descend(self, block: Ratings, rows: Array) -> tuple[Array, Array, Array]:

@@ -236,7 +236,7 @@ def read_ratings(
 
     Notes
     -----
-    **Guarantee.** The row of a user is a function of only her ratings, the catalogue
+    **Guarantee.** The row of a user is a function of only their ratings, the catalogue
     and the range: repeated ratings of an item are averaged, and the order of ratings
     does not matter. A user all of whose items are unknown has a row without ratings.
     Ratings must be finite numbers; the error quotes none of them.

@@ -7,14 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from math import isfinite, nan
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
+from tacit._estimators import public_ends
 from tacit._execution import in_order
 from tacit._validate import at_least, plain, shown
 from tacit.mechanisms.noise import uniform_below
@@ -89,27 +88,7 @@ class RatingFacts:
 
 def checked_range(rating_range: Any) -> tuple[float, float]:
     """Return the two ends of the range, checked; they must be set without the data."""
-    if rating_range is None:
-        raise ValueError(
-            "rating_range must be given: the lowest and highest rating there can be, "
-            "set without the data."
-        )
-    try:
-        ends = tuple(rating_range)
-    except TypeError:
-        ends = ()
-    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
-    try:
-        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
-    except OverflowError:
-        raise ValueError(
-            "rating_range must be within 1e30, got an integer too large for a float."
-        ) from None
-    if not (isfinite(low) and isfinite(high) and low < high):
-        raise ValueError(
-            "rating_range must be two finite numbers, the lower first, "
-            f"got {shown(rating_range)}."
-        )
+    low, high = public_ends(rating_range, "rating_range", "rating")
     largest = max(abs(low), abs(high))
     step = float(np.spacing(np.float32(min(largest, 1e30))))
     if largest > 1e30 or high - low < max(LEAST_STEPS * step, 1e-30):

@@ -1,7 +1,7 @@
 """Exact integer sums over users, single-threaded and without the interpreter lock.
 
-Every sum over a user's ratings runs in the order of her items, so that the bits of her
-part depend on her row and on public numbers only.
+Every sum over a user's ratings runs in the order of their items, so that the bits of
+their part depend on their row and on public numbers only.
 """
 
 import numpy as np
@@ -236,7 +236,7 @@ def add_user_parts(
             for b in range(size):
                 beta[b] += inverse[a, b] * right[a]
 
-        # what is left of each rating, and her coefficients, without that rating
+        # what is left of each rating, and their coefficients, without that rating
         error, square = 0.0, 0.0
         for t in range(n):
             x = rows[t]
@@ -261,7 +261,7 @@ def add_user_parts(
             for a in range(rank):
                 left[t, a] *= shrink
 
-        # [als:row] what is left of her ratings, to norm one at most
+        # [als:row] what is left of their ratings, to norm one at most
         part = product_units / np.sqrt(max(float(n), square))
         for t in range(n):
             at = items[begin + t] * rank

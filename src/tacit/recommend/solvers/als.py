@@ -147,13 +147,13 @@ class PrivateALS(CompletionSolver):
     -----
     **Guarantee.** The item side is a composition of Gaussian mechanisms, calibrated
     exactly as one, for all ratings of a user; users' rows together are jointly private
-    (Kearns, Pai, Roth and Ullman 2014). Ratings of a user need no limit in number: her
-    part of each sum has norm one at most, whatever she rates. After [1]_, with weights
-    of ratings after [2]_ but one over the root of a user's own number, and without
-    second moments of coefficients for each item, which cost most: those of all items
-    together, times the item's count, stand for them. A user's coefficients for a rating
-    are found without this rating, so that the noise of one round does not feed the
-    next.
+    (Kearns, Pai, Roth and Ullman 2014). Ratings of a user need no limit in number:
+    their part of each sum has norm one at most, whatever they rate. After [1]_, with
+    weights of ratings after [2]_ but one over the root of a user's own number, and
+    without second moments of coefficients for each item, which cost most: those of all
+    items together, times the item's count, stand for them. A user's coefficients for a
+    rating are found without this rating, so that the noise of one round does not feed
+    the next.
 
     References
     ----------
@@ -169,7 +169,7 @@ class PrivateALS(CompletionSolver):
     noise: str = "grid"
 
     name: ClassVar[str] = "als"
-    # her part is bounded whatever a user rates, so all of it counts unless limited
+    # their part is bounded whatever a user rates, so all of it counts unless limited
     usual_max_ratings: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
@@ -299,7 +299,7 @@ class PrivateALS(CompletionSolver):
         """Return item vectors, the error of a rating, and the number of rounds made."""
         items, bound = ItemCounts.of(means, n_users), plan.bound
         if self.keep == "adaptive":
-            # [als:adaptive] by released counts, so still her own row and public numbers
+            # [als:adaptive] by released counts: their own row and public numbers
             used = replace(used, weights=1 / np.sqrt(items.counts))
         derived, error, n_made = derived_vectors(items, bound), bound**2, 0
         found = derived[:, :0]

@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 
 # Fraction of the squared Gaussian parameter of a round for second moments
 MOMENT_FRACTION = 0.1
-# Weight of the squared error of a user, where that of her second moments is one
+# Weight of the squared error of a user, where that of their second moments is one
 ERROR_WEIGHT = 0.5
 # Largest mean squared error that counts, in squares of the usual size of a rating
 LARGEST_ERROR = 4.0
@@ -78,13 +78,13 @@ class RoundSums:
 
 @dataclass(frozen=True)
 class ItemRound:
-    """Release products of ratings and coefficients, and moments of coefficients.
+    """Release of products of ratings and coefficients, and of moments.
 
-    A user fits her ratings to public item vectors. Her ratings less her level, as a
-    vector of norm one at most, is multiplied by her coefficients, of norm one at most,
-    and added up. So are outer products of her coefficients with themselves, and the
-    mean squared error of her ratings from one another. A user has at most ``most``
-    coefficients; the multiplier is that of both releases together.
+    A user fits their ratings to public item vectors. Their ratings less their level, as
+    a vector of norm one at most, is multiplied by their coefficients, of norm one at
+    most, and added up. So are outer products of their coefficients with themselves, and
+    the mean squared error of their ratings from one another. A user has at most
+    ``most`` coefficients; the multiplier is that of both releases together.
 
     Notes
     -----
@@ -268,7 +268,7 @@ def learned_vectors(
 # In synthetic tables a good candidate gains an average user a third of it
 LARGEST_GAIN = 0.1
 # Least mean gain that is believed, in the same units: item means that include a user's
-# own ratings reduce her errors by no more
+# own ratings reduce their errors by no more
 LEAST_GAIN = 0.003
 # and the standard deviations of the noise that a gain must exceed it by
 SURE = 1.0
@@ -276,11 +276,11 @@ SURE = 1.0
 
 @dataclass(frozen=True)
 class CandidateGains:
-    """Release how much each candidate reduces the leave-one-out errors of users.
+    """Release of the gain of each candidate in leave-one-out errors of users.
 
     A candidate multiplies each column of the item vectors by a factor. A user predicts
-    each of her ratings from her others, with the candidate and by her level only; the
-    difference of the mean squared errors is the candidate's gain. Her gains, as a
+    each of their ratings from their others, with the candidate and by their level only;
+    the difference of the mean squared errors is the candidate's gain. Their gains, as a
     vector of norm one at most, are added up over users.
 
     Notes

@@ -102,7 +102,7 @@ class FrankWolfeCompletion(CompletionSolver):
     """Differentially private Frank-Wolfe, along leading directions of the residuals.
 
     In each step users' residuals are summed up to a noisy matrix of second moments. Its
-    leading eigenvector is public, and each user moves her own row along it.
+    leading eigenvector is public, and each user moves their own row along it.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ class FrankWolfeCompletion(CompletionSolver):
     -----
     **Guarantee.** All releases are Gaussian mechanisms of sums over users of
     integers, calibrated together and exactly (Balle and Wang 2018; Dong, Roth and Su
-    2022); a user's row of residuals has the norm ``c``, so that she moves the matrix by
-    ``sqrt(2) c^2`` if she is replaced and by ``c^2`` if she is added or removed. ``c``
-    is ``row_norm``, or twice that for ``clip="row"``. Users' rows together are jointly
-    private (Kearns, Pai, Roth and Ullman 2014). After [1]_ and [2]_, Algorithm 13, with
-    the steps of [3]_, a symmetric noise matrix, and the sensitivity for a replaced
-    user, of which they have the part for an added one.
+    2022); a user's row of residuals has the norm ``c``, so that they move the matrix by
+    ``sqrt(2) c^2`` if they are replaced and by ``c^2`` if they are added or removed.
+    ``c`` is ``row_norm``, or twice that for ``clip="row"``. Users' rows together are
+    jointly private (Kearns, Pai, Roth and Ullman 2014). After [1]_ and [2]_, Algorithm
+    13, with the steps of [3]_, a symmetric noise matrix, and the sensitivity for a
+    replaced user, of which they have the part for an added one.
 
     References
     ----------

@@ -45,7 +45,7 @@ class NoisyProducts:
     multiplier. The product of a unit vector with ``a a^T - b b^T`` is at most the
     longer of ``a`` and ``b`` squared, for the eigenvalues of the difference are between
     ``-|b|^2`` and ``|a|^2``: so a user within the unit ball moves a product by one, and
-    the eigenvalue by one, whether she is replaced, added or removed. The start is a
+    the eigenvalue by one, whether they are replaced, added or removed. The start is a
     unit vector too. After M. Hardt and E. Price, "The noisy power method", NIPS 2014,
     and O. Thakkar, PhD thesis, Boston University 2019, Algorithm 14, whose start had no
     bounded length and whose step shrank with the number of products.
@@ -129,10 +129,10 @@ NOISES = 3.0
 class StepLength(PlainNumbers):
     """Release of the length of a step, by leave-one-out errors of users.
 
-    Each user predicts each of her ratings from her others, with and without the step.
-    The sum over users of the derivative and the curvature of the squared error along
-    the step gives its best length. A direction of pure noise does not help to predict a
-    rating that was left out, so that it gets a length of about zero.
+    Each user predicts each of their ratings from their others, with and without the
+    step. The sum over users of the derivative and the curvature of the squared error
+    along the step gives its best length. A direction of pure noise does not help to
+    predict a rating that was left out, so that it gets a length of about zero.
 
     Notes
     -----

@@ -87,10 +87,10 @@ class ProjectedGradientCompletionPlan(PlainNumbers):
 class ProjectedGradientCompletion(CompletionSolver):
     """Differentially private gradient descent, projected onto a nuclear ball.
 
-    Every step moves each user's row towards her ratings, releases the noisy sum of
+    Every step moves each user's row towards their ratings, releases the noisy sum of
     outer products of all rows, and projects rows by its eigenvectors, so that the
     singular values of all rows together sum to at most ``nuclear_norm``. A user takes
-    her own row through the released projections.
+    their own row through the released projections.
 
     Parameters
     ----------

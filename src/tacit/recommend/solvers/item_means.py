@@ -86,9 +86,9 @@ def shrunk(
 
 Integers = NDArray[np.int64]
 
-# Weight of a user's level in the release, where her ratings together have one
+# Weight of a user's level in the release, where their ratings together have one
 LEVEL_WEIGHT = 0.4
-# Weight of a user's counts under each relation, where her sums have one. Offsets are
+# Weight of a user's counts under each relation, where their sums have one. Offsets are
 # 0.4 of the usual size of a rating or so, and an error of a count moves an offset by
 # that fraction of an error of a sum; the variance of an offset is then least about here
 COUNT_WEIGHTS = {Neighbors.REPLACE_ONE: 1.0, Neighbors.ADD_OR_REMOVE_ONE: 0.6}
@@ -135,11 +135,11 @@ class ReleasedMeans:
 class ItemMeans:
     """Release of weighted counts and means of all items, and the mean level of users.
 
-    A user with ``n`` ratings adds ``1 / sqrt(n)`` to the count of each item she rated,
-    and as much times her rating less her mean, over ``bound``, to its sum; so any
+    A user with ``n`` ratings adds ``1 / sqrt(n)`` to the count of each item they rated,
+    and as much times their rating less their mean, over ``bound``, to its sum; so any
     number of ratings weighs the same together. A row whose centered ratings are larger
     than ``bound`` in root mean square is clipped to it, counts included, so that means
-    of items stay weighted means. Her mean itself is added likewise.
+    of items stay weighted means. Their mean itself is added likewise.
 
     Notes
     -----

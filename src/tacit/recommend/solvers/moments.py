@@ -110,7 +110,7 @@ def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
     sensitivity of the square root of two, or of one if neighbors add or remove a user.
 
     Blocks have ``indptr``, ``items`` and ``parts``: each user's items ascending without
-    duplicates, and her row's numbers, of norm at most one. The first entry of
+    duplicates, and their row's numbers, of norm at most one. The first entry of
     ``indptr`` need not be zero, and is where both arrays begin. A function without
     arguments is called for its block, in the thread that adds it.
     """

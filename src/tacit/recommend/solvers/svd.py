@@ -69,9 +69,9 @@ class SVDCompletionPlan(PlainNumbers):
 class SVDCompletion(CompletionSolver):
     """Differentially private singular value decomposition of users' rows.
 
-    Each user subtracts her mean from her ratings and clips the row to ``row_norm``. One
-    noisy sum of outer products of such rows is released; item vectors are its leading
-    eigenvectors. Each user fits her ratings to them locally.
+    Each user subtracts their mean from their ratings and clips the row to ``row_norm``.
+    One noisy sum of outer products of such rows is released; item vectors are its
+    leading eigenvectors. Each user fits their ratings to them locally.
 
     Parameters
     ----------
@@ -217,9 +217,9 @@ class CleansedSVD(CompletionSolver):
     """Differentially private covariance of items, cleansed of noise.
 
     Noisy means of all users and of items are released first. Each user subtracts item
-    means from her ratings, then her own mean, and clamps the rest. Released next are
-    the noisy covariance of items, to which a user adds in inverse proportion to the
-    number of her ratings, and the weight that each pair of items has in it. The
+    means from their ratings, then their own mean, and clamps the rest. Released next
+    are the noisy covariance of items, to which a user adds in inverse proportion to the
+    number of their ratings, and the weight that each pair of items has in it. The
     covariance is shrunk to its average where weights are small, and truncated to a low
     rank.
 

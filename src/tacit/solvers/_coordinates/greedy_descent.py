@@ -124,7 +124,7 @@ class KeptSums:
 
 
 class Visit(NamedTuple):
-    """What one update released.
+    """Released numbers of one update.
 
     Parameters
     ----------

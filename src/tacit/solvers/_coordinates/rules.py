@@ -207,8 +207,8 @@ def reject_coordinate_penalty(problem: Problem, solver: str) -> None:
     check_loss(problem.loss, solver)
     if problem.bounds.norm != "linf":
         raise PlanError(
-            f"{solver} needs rows bounded in the largest entry: norm='linf', or "
-            "bound_norm='linf' of an estimator."
+            f"{solver} needs rows bounded in the largest entry, got "
+            f"{problem.bounds.norm!r}; pass bound_norm='linf'."
         )
     # steps, clips and penalties over this are then ordinary numbers
     if not 1e-150 <= problem.n_rows * problem.smoothness <= 1e150:

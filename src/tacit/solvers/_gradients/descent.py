@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from tacit._execution import steps
 from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax
-from tacit.convex.losses import has_residuals, is_foreign
+from tacit.convex.foreign import is_foreign
+from tacit.convex.losses import has_residuals
 from tacit.convex.objective import MOST_ADDITIONS, chunks, gradient_roundoff
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
@@ -32,6 +33,7 @@ __all__ = [
     "at_zero",
     "capped_where_noisy",
     "clip_needed",
+    "derivative_clipped",
     "descend",
     "descent_rule",
     "entries_clipped",
@@ -55,6 +57,9 @@ NEGLIGIBLE = 3e-4
 # noise that they save. Measured as error, log-loss and accuracy on synthetic softmax
 # problems of 3 to 10 classes
 UNCLIPPED = 1e-3
+
+# Norms below have lost digits, as the squares of entries underflow
+SMALL = 1e-140
 
 
 def noise_level(problem: Problem, budget: Budget, derivative: float) -> float:
@@ -116,7 +121,7 @@ def usual_clip(problem: Problem, budget: Budget) -> float:
 
 @dataclass(frozen=True)
 class Start:
-    """What a loss looks like at zero weights, where every descent begins.
+    """Facts about a loss at zero weights, where every descent begins.
 
     ``typical`` is the norm that derivatives have, of which the part ``shrink`` is worth
     keeping, and ``curvature`` the largest eigenvalue of a row's Hessian.
@@ -194,7 +199,7 @@ def residual_duration(problem: Problem, noise: float) -> float:
 
 
 class DescentPlan(Protocol):
-    """What `descend` reads of a plan."""
+    """Parts of a plan that `descend` reads."""
 
     @property
     def problem(self) -> Problem: ...
@@ -245,6 +250,18 @@ def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
         return reach
     # a set that reaches further needs no clipping
     return max(reach, problem.bounds.x_norm * radius)
+
+
+def derivative_clipped(problem: Problem, W: Array, clip: float) -> ClippedGradient:
+    """Return the sum of gradients, clipped by derivative.
+
+    It takes weights within ``largest_margin(problem) / x_norm`` only, as
+    `gradient_sensitivity` holds for no others.
+    """
+    # [noisy-gd:reach] a mistake of the solver, whatever the rows are
+    reach = largest_margin(problem) / problem.bounds.x_norm
+    assert float(np.linalg.norm(W)) <= reach * (1 + 1e-9), "project the weights first"
+    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
 
 
 def gradient_sensitivity(
@@ -314,6 +331,13 @@ def finite_norms(derivative: Array) -> tuple[Array, Array]:
     derivative = np.require(derivative, np.float64, "W")
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
+    small = norms < SMALL
+    if small.any():
+        # [noisy-gd:small] squares that underflow are taken of multiples
+        rows = derivative[small]
+        scale = np.abs(rows).max(axis=1, initial=0.0)
+        unit = rows / np.where(scale > 0, scale, 1.0)[:, None]
+        norms[small] = scale * np.sqrt(np.einsum("ij,ij->i", unit, unit))
     lost = ~np.isfinite(norms)
     derivative[lost], norms[lost] = 0.0, 0.0
     return derivative, norms

@@ -17,10 +17,9 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import LARGEST_MARGIN, Problem, require_delta
 from tacit.solvers._gradients.descent import (
     ClippedGradient,
-    clip_needed,
+    derivative_clipped,
     finite_norms,
     gradient_sensitivity,
-    largest_margin,
 )
 
 __all__ = [
@@ -172,15 +171,11 @@ def clipped_gradient(
 ) -> ClippedGradient | RowClippedGradient:
     """Return the sum of gradients, clipped by derivative or by norm.
 
-    Clipped by derivative, it takes weights within ``largest_margin(problem) / x_norm``
-    only, as `sum_sensitivity` holds for no others.
+    Clipped by derivative, weights are as in `derivative_clipped`.
     """
     if clip_norm is not None:
         return RowClippedGradient(problem.loss, W, clip_norm)
-    # [noisy-gd:reach] a mistake of the solver, whatever the rows are
-    reach = largest_margin(problem) / problem.bounds.x_norm
-    assert float(np.linalg.norm(W)) <= reach * (1 + 1e-9), "project the weights first"
-    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
+    return derivative_clipped(problem, W, clip)
 
 
 def sum_sensitivity(

@@ -44,7 +44,7 @@ MIN_NOISE_FRACTION = 0.1
 
 @dataclass(frozen=True)
 class RowGuess:
-    """What rows and targets are taken to be like, before any is read.
+    """Guess of rows and targets, before any is read.
 
     Parameters
     ----------

@@ -12,13 +12,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import Saved, checked_targets, checked_values, numeric
+from tacit._estimators import Saved, numeric
 from tacit._random import RandomSource
 from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._base import solver_fact
+from tacit.streaming._linear import checked_table
 from tacit.streaming._model import PlannedStream, StreamModel, StreamTerms
 from tacit.streaming.incremental._refit_learner import (
     RefitLearner,
@@ -277,11 +278,8 @@ class IncrementalERM(StreamModel):
         )
 
     def _table_targets(self, X: Any, y: Any) -> NDArray[Any]:
-        # all of a table is there before the charge, so that values may be rejected
-        labels = is_classifier(self.estimator)
-        y = checked_targets(y, X.shape[0], labels=labels)
-        checked_values(X, accept_sparse=True)
-        return y if labels else numeric(y)
+        targets = checked_table(self.estimator, X, y)
+        return targets if is_classifier(self.estimator) else numeric(targets)
 
     def _publish(self, planned: PlannedStream, weights: Array) -> None:
         learner, n_steps = planned.learner, self._n_steps

@@ -15,6 +15,7 @@ from tacit._estimators import public_range
 from tacit._execution import attempt
 from tacit._state import kept
 from tacit.convex._protocols import is_set
+from tacit.convex.foreign import given_loss
 from tacit.data.bounds import class_positions
 from tacit.data.features import FeatureBounds
 from tacit.mechanisms import NO_ANSWER
@@ -181,7 +182,7 @@ class RefitLearner:
         model.set_params(**fit_parameters(refit.budget, refit.n_rows))
         model.n_features_in_ = self.n_features
         shape = max(refit.n_rows, 2), self.n_features
-        model.loss_ = model.plan(*shape).problem.loss
+        model.loss_ = given_loss(model.plan(*shape).problem.loss)
         model.bounds_ = model._setting(*shape, False).row_bounds
         model.set_params(**fit_parameters(guarantee, refit.n_rows))
         coef, intercept = weights[:-1].T.copy(), weights[-1].copy()

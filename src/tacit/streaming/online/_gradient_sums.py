@@ -1,4 +1,4 @@
-"""Online learning from noisy sums of gradients: the regularized leader."""
+"""DP-FTRL: follow-the-regularized-leader on noisy gradient sums."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.privacy.report import rows_note
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, require_delta
-from tacit.solvers._gradients.descent import gradient_sensitivity, largest_margin
-from tacit.solvers._gradients.row_clip import clipped_gradient
+from tacit.solvers._base import MOST_ROWS, loss_assumptions, require_delta
+from tacit.solvers._gradients.descent import (
+    derivative_clipped,
+    gradient_sensitivity,
+    largest_margin,
+)
 from tacit.streaming._model import StreamTerms
 
 __all__ = [
@@ -42,7 +45,7 @@ Array = NDArray[np.float64]
 # on stationary synthetic streams, less on those that change
 RECENT = 1 / 16
 # Margin that useful weights give to a typical row, where targets are labels
-USUAL_MARGIN = 3.0
+USUAL_LABEL_MARGIN = 3.0
 # Fraction of the cost of noise that averaging leaves
 AVERAGED_NOISE = 1 / 4
 # Additions of a term of a step: in its chunk, and over the chunks of up to 2^24 rows
@@ -52,7 +55,7 @@ LEAF_ADDITIONS = DENSE_ROWS + MOST_ROWS // DENSE_ROWS
 @kept
 @dataclass(frozen=True)
 class GradientState:
-    """Weights at which gradients are taken, their recent mean, and the exact sums."""
+    """State of the learner: weights, their recent mean, and the exact sums."""
 
     n_steps: int
     iterate: Array
@@ -62,7 +65,7 @@ class GradientState:
 
 @dataclass(frozen=True)
 class GradientLearner(PlainNumbers):
-    """Learner by noisy sums of gradients, which weights follow at a rate.
+    """Learner by noisy gradient sums, which the weights follow at a learning rate.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ class GradientLearner(PlainNumbers):
     ) -> GradientState:
         """Return the state after the rows of one step."""
         problem = self.problem
-        (total,) = clipped_gradient(problem, state.iterate, self.clip, None)(X, y)
+        (total,) = derivative_clipped(problem, state.iterate, self.clip)(X, y)
         sums, noisy = self.mechanism.step(state._private_sums, total, rng)
         # [ftrl:leader] post-processing of released sums from here on
         pull = 1 / self.rate + problem.ridge
@@ -122,7 +125,7 @@ class GradientLearner(PlainNumbers):
 
 @dataclass(frozen=True)
 class GradientSums:
-    """Follow the regularized leader of noisy gradients (DP-FTRL).
+    """DP-FTRL: follow-the-regularized-leader on noisy gradient sums.
 
     After each step the noisy sum of all gradients so far is released, each taken at the
     weights of its time. Weights are minus this sum times the rate, projected to the
@@ -249,7 +252,7 @@ def usual_rate(
     x_norm, loss = problem.bounds.x_norm, problem.loss
     # typical rows have half the squared norm of the longest
     row = x_norm**2 / 2
-    margin = problem.largest_target if has_residuals(loss) else USUAL_MARGIN
+    margin = problem.largest_target if has_residuals(loss) else USUAL_LABEL_MARGIN
     far = min(margin * sqrt(problem.size / row), problem.regularizer.radius)
     noise = std**2 * row * loss.max_trace() / 2
     noise *= AVERAGED_NOISE if recent else 1.0
@@ -275,5 +278,7 @@ def leaf_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
     return (
         rows_note(problem.n_rows),
         f"a step has at most 2^{MOST_ROWS.bit_length() - 1} rows",
+        # derivatives are clipped in sums of gradients and of moments alike
+        *loss_assumptions(problem, clipped=True),
         *noise_assumptions(noise),
     )

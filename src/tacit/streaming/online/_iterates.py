@@ -162,7 +162,7 @@ class ProjectedGradient:
 
 @dataclass(frozen=True)
 class Leader:
-    """Follow the leader: the best weights for all rows so far, fitted at each step.
+    """Follow-the-leader: the best weights for all rows so far, fitted at each step.
 
     Parameters
     ----------

@@ -8,13 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 from sklearn.base import ClassifierMixin
 
+from tacit._class_margins import (
+    class_margins,
+    class_probabilities,
+    likeliest_labels,
+)
 from tacit._discovery import classes_by
 from tacit._estimators import Saved, labels_found
 from tacit._random import RandomSource
 from tacit.convex import Logistic, Loss, OneVsRest, Softmax
+from tacit.convex.foreign import given_loss
 from tacit.convex.losses import has_residuals
 from tacit.data import RowBounds
 from tacit.data.bounds import checked_classes
@@ -257,7 +262,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         if "classes_" not in vars(self) or self._n_steps == 1:
             self.classes_ = self._public_classes()
         if not hasattr(self, "loss_") or self._n_steps == 1:
-            self.loss_ = learner.problem.loss
+            self.loss_ = given_loss(learner.problem.loss)
         weights, self.intercept_ = reader.split(weights)
         self.coef_ = weights.T.copy()
 
@@ -269,8 +274,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         X
             Features, clipped to ``x_norm``.
         """
-        scores = linear_scores(self, X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return class_margins(linear_scores(self, X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most likely label of each row.
@@ -280,12 +284,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         X
             Features, clipped to ``x_norm``.
         """
-        scores = self.decision_function(X)
-        positions = (
-            (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        )
-        found: NDArray[Any] = self.classes_[positions]
-        return found
+        return likeliest_labels(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row.
@@ -295,17 +294,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         X
             Features, clipped to ``x_norm``.
         """
-        scores = self.decision_function(X)
-        found: Array
-        if scores.ndim == 1:
-            found = np.column_stack(
-                [self.loss_.probability(-scores), self.loss_.probability(scores)]
-            )
-        elif isinstance(self.loss_, OneVsRest):
-            found = self.loss_.probability(scores)
-        else:
-            found = special.softmax(scores, axis=1)
-        return found
+        return class_probabilities(self.decision_function(X), self.loss_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`.

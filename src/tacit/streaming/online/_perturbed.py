@@ -148,7 +148,7 @@ def _summed(term: Callable[[Array], Array], horizon: int) -> float:
 ACCOUNTINGS = ("exact", "paper")
 # Norm of useful weights that determines the strong convexity, in units of the largest
 # target over the bound on rows; chosen on synthetic streams
-USUAL_MARGIN = 1.0
+USUAL_WEIGHT_NORM = 1.0
 # Variance of an average over t releases, in units of that of the last over t: two at
 # the end, and more over a stream, whose first averages are short; chosen on synthetic
 # streams
@@ -396,7 +396,7 @@ def usual_strength(
     strength and the number of rows. An average leaves little of the noise.
     """
     unit = problem.largest_target if has_residuals(problem.loss) else 1.0
-    norm = USUAL_MARGIN * unit / problem.bounds.x_norm
+    norm = USUAL_WEIGHT_NORM * unit / problem.bounds.x_norm
     norm = min(norm, problem.regularizer.radius)
     steps = np.log(terms.horizon + 1.0)
     moved = terms.rows_per_person * problem.sensitivity(budget.neighbors)

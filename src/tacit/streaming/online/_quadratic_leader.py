@@ -1,4 +1,4 @@
-"""Follow the leader for quadratic losses, by noisy sums of moments."""
+"""Private follow-the-leader for quadratic losses."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class QuadraticLearner(PlainNumbers):
 
 @dataclass(frozen=True)
 class QuadraticLeader:
-    """Follow the leader of squared losses, by one noisy sum of moments.
+    """Private follow-the-leader for quadratic losses, by one noisy sum of moments.
 
     After each step the noisy sums over all rows so far of ``x x^T`` and of x times the
     target are released, and weights minimize their quadratic, with a ridge. Other
