@@ -107,6 +107,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     array([1])
     """
 
+    model_name = "additive"
     saved = Saved("additive", (*STATE, "classes"), ARRAYS)
 
     def __init__(
@@ -245,6 +246,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     True
     """
 
+    model_name = "additive"
     saved = Saved("additive", STATE, ARRAYS)
 
     def __init__(

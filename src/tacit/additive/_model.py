@@ -103,8 +103,11 @@ class PairShape:
 class AdditiveModel(ExplicitSeed, BaseEstimator):
     """Base of the additive classifier and regressor.
 
-    A subclass describes what it learns in ``_task``.
+    A subclass describes what it learns in ``_task``. ``reads_cells`` says that columns
+    are read as they are, with their public facts in ``ranges`` and ``categories``.
     """
+
+    reads_cells = True
 
     epsilon: float
     delta: float | None
@@ -149,13 +152,13 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
                 public_columns(self.ranges, self.categories, columns_of(self))
             )
             task = self._task(y)
-            budget, plan = self._planned(columns, task, n_rows)
+            plan = self._planned(columns, task, n_rows)
             rng = noise_generator(self.random_state)
             release = Release(
                 plan.event,
-                budget,
+                plan.budget,
                 type(self).__name__,
-                (*task.assumptions, *plan.assumptions),
+                plan.assumptions,
                 seeded=is_seeded(self.random_state),
             )
             public_rows = n_rows if self._counted() else None
@@ -189,15 +192,15 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             at_least(1, n_features=n_features)
         names: Sequence[Any] = named or range(n_features or 1)
         columns = tuple(public_columns(self.ranges, self.categories, names))
-        return self._planned(columns, self._task(None), int(n_rows))[1]
+        return self._planned(columns, self._task(None), int(n_rows))
 
     def _counted(self) -> bool:
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
 
     def _planned(
         self, columns: tuple[Column, ...], task: Task, n_rows: int
-    ) -> tuple[Budget, AdditivePlan]:
-        """Return the budget and the plan, from public facts alone."""
+    ) -> AdditivePlan:
+        """Return the plan, from public facts alone."""
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         check_noise(self.noise)
         names = [column.name for column in columns]
@@ -208,8 +211,20 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             task.loss,
             task.y_range,
             interactions,
+            task.assumptions,
         )
-        return budget, planned_fit(facts, budget, self.noise)
+        return planned_fit(facts, budget, self.noise)
+
+    def _synthetic_cells(self, widths: Sequence[int]) -> dict[str, Any]:
+        """Return what to change for numbers from -1 to 1 and codes of categories."""
+        pairs = self.interactions
+        most = len(widths) * (len(widths) - 1) // 2
+        return {
+            "ranges": [(-1.0, 1.0) if width == 1 else None for width in widths],
+            "categories": [None if w == 1 else list(range(w)) for w in widths],
+            # given pairs are of other columns
+            "interactions": min(most, pairs if isinstance(pairs, int) else len(pairs)),
+        }
 
     def _keep(self, found: Found, task: Task) -> None:
         """Set the fitted attributes: centered shapes, and the intercept."""

@@ -22,7 +22,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "side", "fairness", "audits", "solver", "budget"),
+    *("stream", "student", "additive", "side", "fairness", "audits", "solver", "budget"),
 )
 # Types of the parts of some entries, and what is said of them; earlier versions did not
 # write those of _LATER
@@ -49,6 +49,11 @@ _FORMS: dict[str, tuple[dict[str, Any], str]] = {
         "the number of 'teachers', how many labels were queried ('asked') and released "
         "('answered'), whether only labels are private ('labels_only') and whether "
         "rows of a person are protected together ('by_person')",
+    ),
+    "additive": (
+        {"columns": list, "pairs": list},
+        "the names of the 'columns' that the model has shapes of, and of the columns "
+        "of each of its 'pairs'",
     ),
     "side": (
         {"items": int, "vectors": int, "max_ratings": int | None}
@@ -84,8 +89,10 @@ class Facts:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
-        # neither a student nor an item side is a table of coefficients
-        others = any(facts.get(name) is not None for name in ("student", "side"))
+        # none of these is a table of coefficients
+        others = any(
+            facts.get(name) is not None for name in ("student", "additive", "side")
+        )
         without = _WEIGHTS if others else ()
         missing = [n for n in _NEEDED if n not in facts and n not in without]
         if missing:

@@ -27,6 +27,7 @@ from tacit.reports._model import (
     schema_of,
     selection_of,
     target_of,
+    terms_of,
 )
 
 __all__ = ["audit_html", "card_html", "card_markdown", "fairness_html", "report_html"]
@@ -223,8 +224,9 @@ def _model_context(facts: Facts) -> dict[str, Any]:
         "selection": selection_of(facts),
         "stream": plain["stream"] and {"last_refit": None, **plain["stream"]},
         "student": plain["student"],
+        "additive": terms_of(plain["additive"]),
         "side": plain["side"],
-        "linear": plain["student"] is None and plain["side"] is None,
+        "linear": all(plain[name] is None for name in ("student", "additive", "side")),
         "noise": plain["noise"],
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),
