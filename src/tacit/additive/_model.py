@@ -310,7 +310,8 @@ def _run(
     constant = plan.descent.problem.constant
     bounds = RowBounds(plan.x_norm, y_range=plan.descent.problem.bounds.y_range)
     rows = bounded_rows(term_features(terms, of_rows), y, bounds, constant)
-    W = result_of(PreconditionedGD(), plan.descent, rows, rng).coefficients
+    shape = plan.descent.problem.shape
+    W = result_of(PreconditionedGD(), plan.descent, rows, rng, shape).coefficients
     values, intercept = _values(terms, W[:-1]), W[-1] * float(constant or 0.0)
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:

@@ -132,7 +132,9 @@ class PairsPlan(PlainNumbers):
             features[:, used[-1]] = term.features(of_rows)
             start += term.n_features
         rows = bounded_rows(features, y, problem.bounds)
-        W = result_of(PreconditionedGD(), self.descent, rows, rng).coefficients
+        W = result_of(
+            PreconditionedGD(), self.descent, rows, rng, problem.shape
+        ).coefficients
         return [(term, W[part]) for term, part in zip(terms, used, strict=True)]
 
     def _chosen(
