@@ -19,8 +19,8 @@ from typing import Any
 __all__ = [
     "class_by",
     "class_named",
-    "classes_with",
     "classes_by",
+    "classes_with",
     "declares",
     "declaring",
     "modules_of",

@@ -33,7 +33,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms.noise import check_noise
 from tacit.preprocessing._columns import columns_of
 from tacit.preprocessing._public import _as_table
-from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Ledger, Neighbors, PrivacyReport
 from tacit.solvers import PreconditionedGD
 from tacit.solvers._base import result_of
 

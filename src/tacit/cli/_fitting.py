@@ -19,6 +19,7 @@ from tacit.cli._reporting import (
     noted,
     selected_names,
     selection_facts,
+    terms_of,
     witness,
 )
 from tacit.linear_model._sparse import SparseLinearModel
@@ -217,6 +218,7 @@ def write(
         "folder": str(folder),
         "selected": selected_names(saved),
         "selection": selection_facts(model),
+        "additive": terms_of(model),
         "digest": digest(folder),
         "privacy": model.privacy_.to_dict(),
         "ledger": None,

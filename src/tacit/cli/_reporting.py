@@ -46,6 +46,7 @@ __all__ = [
     "selection_facts",
     "side_facts",
     "stream_facts",
+    "terms_of",
     "witness",
     "write_reports",
 ]
@@ -86,7 +87,7 @@ def report_facts(
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
     student, weights = facts.get("student"), {}
-    additive = _terms(model) if model_reads_cells(model) else None
+    additive = terms_of(model)
     if student is None and additive is None:
         intercept = np.atleast_1d(getattr(model, "intercept_", 0.0))
         weights["coef"] = _coefficients(model).tolist()
@@ -167,8 +168,10 @@ def feature_names(model: Any, schema: Schema) -> list[str]:
     return [column.name for column in schema.columns if column.kind != "ignore"]
 
 
-def _terms(model: Any) -> dict[str, Any]:
+def terms_of(model: Any) -> dict[str, Any] | None:
     """Return the columns and pairs of columns that an additive model has shapes of."""
+    if not model_reads_cells(model):
+        return None
     return {
         "columns": [str(shape.column) for shape in model.shapes_],
         "pairs": [list(map(str, pair.columns)) for pair in model.pairs_],

@@ -22,7 +22,16 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "additive", "side", "fairness", "audits", "solver", "budget"),
+    *(
+        "stream",
+        "student",
+        "additive",
+        "side",
+        "fairness",
+        "audits",
+        "solver",
+        "budget",
+    ),
 )
 # Types of the parts of some entries, and what is said of them; earlier versions did not
 # write those of _LATER

@@ -144,6 +144,8 @@ def _framed(schema: Schema, columns: Iterable[NDArray[Any]]) -> DataFrame:
         if len(column.indicators) > len(labels):
             labels.append(OTHER)
         # of one type, so that no label changes another
-        listed = pandas.Index(np.array([*labels, None], dtype=object)[:-1], dtype=object)
+        listed = pandas.Index(
+            np.array([*labels, None], dtype=object)[:-1], dtype=object
+        )
         found[column.name] = pandas.Categorical.from_codes(cells, categories=listed)
     return pandas.DataFrame(found)
