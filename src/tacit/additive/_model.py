@@ -190,9 +190,27 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         ]
         if n_features is not None:
             at_least(1, n_features=n_features)
+        seen = columns_of(self) if hasattr(self, "n_features_in_") else []
         names: Sequence[Any] = named or range(n_features or 1)
+        if n_features == len(seen) and set(named) <= set(seen):
+            names = seen
         columns = tuple(public_columns(self.ranges, self.categories, names))
         return self._planned(columns, self._task(None), int(n_rows))
+
+    def checked_cells(self, X: Any) -> tuple[tuple[Column, ...], Codes]:
+        """Return the columns of a table to fit on, and the codes of its cells.
+
+        What a fit would reject is rejected here.
+        """
+        X = _as_table(X)
+        checked_shape(self, X, fitting=True, least_rows=0)
+        columns = tuple(public_columns(self.ranges, self.categories, columns_of(self)))
+        return columns, codes_of(X, columns)
+
+    def released_arrays(self) -> list[Array]:
+        """Return the released numbers that predictions are made of."""
+        terms = [*self.shapes_, *self.pairs_]
+        return [self.intercept_, *(term.values for term in terms)]
 
     def _counted(self) -> bool:
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE

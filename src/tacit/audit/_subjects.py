@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 
 from tacit.audit.pairs import Pair, worst_case_pair
 from tacit.data.features import FeatureBounds
+from tacit.preprocessing._columns import public_ranges
 
 __all__ = [
     "bounds_entries",
@@ -25,9 +26,9 @@ __all__ = [
 ]
 
 # Names that estimators have for the public bound on a row
-NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds")
+NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds", "ranges")
 # Those that bound entries one by one
-BY_ENTRIES = ("x_max", "feature_bounds")
+BY_ENTRIES = ("x_max", "feature_bounds", "ranges")
 # Fraction of a row that lies in other columns than its first
 LITTLE = 0.02
 
@@ -55,7 +56,12 @@ def prepared(estimator: Any) -> Any:
             f"estimator must have a bound on a row as one of {', '.join(NORMS)}."
         )
     defaults: dict[str, Any] = dict.fromkeys(NORMS, 1.0)
-    defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0)}
+    defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0), "ranges": (-1.0, 1.0)}
+    if given.get("categories") is not None:
+        raise ValueError(
+            "estimator must have no categories: audits attack columns of numbers; give "
+            "ranges, and leave categories out."
+        )
     missing = {k: v for k, v in defaults.items() if given.get(k, v) is None}
     if "random_state" in given:
         missing["random_state"] = None
@@ -111,6 +117,10 @@ def scale_of(given: dict[str, Any], n_features: int) -> tuple[float, Any, Any]:
     if "feature_bounds" in given:
         ranges = FeatureBounds.of(given["feature_bounds"], n_features)
         return 1.0, ranges.center, ranges.half_width
+    if "ranges" in given:
+        # whatever the form, columns are known by their positions
+        pairs = np.asarray(public_ranges(given["ranges"], range(n_features)))
+        return 1.0, pairs.mean(axis=1), np.diff(pairs, axis=1)[:, 0] / 2
     bound = next(float(given[name]) for name in NORMS if name in given)
     if not (isfinite(bound) and bound > 0):
         raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")

@@ -126,7 +126,8 @@ def _row_norm(planned: Any, schema: Any) -> float:
 
 def _solver(planned: Any) -> str:
     """Return the solver of the coefficients, and the selector before it."""
-    plan, solver = getattr(planned, "plan", None), planned.solver
+    plan: Any = getattr(planned, "plan", None)
+    solver = planned.solver
     if not hasattr(plan, "selection"):
         return type(solver).__name__
     second = type(plan.solver).__name__
@@ -137,7 +138,8 @@ def _solver(planned: Any) -> str:
 
 def _selection(planned: Any) -> dict[str, Any] | None:
     """Return cost and needed rows of the selection of columns, if there is one."""
-    plan, budget = getattr(planned, "plan", None), planned.budget
+    plan: Any = getattr(planned, "plan", None)
+    budget = planned.budget
     if getattr(plan, "selection", None) is None:
         return None
     from tacit.evaluation import rows_for_support
