@@ -158,8 +158,8 @@ def codes_of(X: Any, columns: Sequence[Column]) -> Codes:
 
     Every cell is read by itself: numbers as floats, categories by equality.
     """
-    found = np.empty((X.shape[0], len(columns)), dtype=np.int32)
-    table = X if hasattr(X, "iloc") else listed(X)
+    table = listed(X)
+    found = np.empty((table.shape[0], len(columns)), dtype=np.int32)
     numeric = [k for k, column in enumerate(columns) if column.is_numeric]
     if numeric:
         part = table.iloc[:, numeric] if hasattr(table, "iloc") else table[:, numeric]
@@ -178,14 +178,16 @@ def codes_of(X: Any, columns: Sequence[Column]) -> Codes:
 def _with_none(part: Any) -> Any:
     """Return columns of numbers with None for cells that pandas marks as missing."""
 
-    def plain(cells: NDArray[Any]) -> NDArray[Any]:
+    def unmarked(cells: NDArray[Any]) -> NDArray[Any]:
         marked = [type(cell).__name__ in MARKS for cell in cells.flat]
         if not any(marked):
             return cells
-        return np.where(np.reshape(marked, cells.shape), None, cells)
+        plain = cells.copy()
+        plain[np.reshape(marked, cells.shape)] = None
+        return plain
 
     if not hasattr(part, "iloc"):
-        return plain(part) if part.dtype.kind == "O" else part
+        return unmarked(part) if part.dtype.kind == "O" else part
     objects = [
         k
         for k, kind in enumerate(part.dtypes)
@@ -194,7 +196,7 @@ def _with_none(part: Any) -> Any:
     if objects:
         part = part.copy(deep=False)
         for k in objects:
-            part.isetitem(k, plain(np.asarray(part.iloc[:, k])))
+            part.isetitem(k, unmarked(np.asarray(part.iloc[:, k])))
     return part
 
 

@@ -209,8 +209,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def released_arrays(self) -> list[Array]:
         """Return the released numbers that predictions are made of."""
-        terms = [*self.shapes_, *self.pairs_]
-        return [self.intercept_, *(term.values for term in terms)]
+        shapes = [shape.values for shape in self.shapes_]
+        return [self.intercept_, *shapes, *(pair.values for pair in self.pairs_)]
 
     def _counted(self) -> bool:
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
@@ -263,6 +263,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def _scores(self, X: Any) -> Array:
         """Return the margins of rows: the intercept and the shapes of their cells."""
+        check_is_fitted(self)
         margins: Array = self.intercept_ + sum(self._contributions(X))
         return margins
 
