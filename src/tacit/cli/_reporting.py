@@ -157,7 +157,7 @@ def _features(saved: SavedModel) -> list[str]:
 
 
 def model_reads_cells(model: Any) -> bool:
-    """Return whether a model takes columns as they are, in the place of features."""
+    """Return whether a model takes columns as they are, instead of features."""
     return getattr(type(model), "reads_cells", False)
 
 

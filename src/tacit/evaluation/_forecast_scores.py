@@ -226,7 +226,7 @@ class _Table:
         return cls(n_classes, tuple(widths), X[:n_fit], y_fit, X[n_fit:], y[n_fit:])
 
     def as_cells(self, X: Any) -> Any:
-        """Return rows with categories in the place of their indicators, as codes."""
+        """Return rows with codes of categories instead of their indicators."""
         ends = np.cumsum(self.widths)[:-1]
         return np.column_stack(
             [

@@ -97,8 +97,8 @@ def restore_additive(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> 
         raise ModelFileError("weights.npz holds bins that no fit can give.")
     estimator._columns = columns
     estimator._bins = [
-        Bins(column, found, place if column.is_numeric else np.zeros(len(part)), part)
-        for column, found, place, part in zip(
+        Bins(column, found, scale if column.is_numeric else np.zeros(len(part)), part)
+        for column, found, scale, part in zip(
             columns,
             bins_starts,
             _split(position, wide),

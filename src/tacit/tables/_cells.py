@@ -62,7 +62,7 @@ def read_cells(
     Notes
     -----
     **Guarantee.** Each cell depends only on that cell of the file and the schema, as in
-    `read_rows`. A missing cell is NaN, whatever the schema puts in its place.
+    `read_rows`. A missing cell is NaN, whatever replaces it in the schema.
     """
     schema.require_confirmed()
     _require_pandas()
