@@ -197,6 +197,12 @@ def test_what_needs_coefficients_or_numbers_says_so(release, census, model):
     [
         AdditiveClassifier(1.0, ranges=(-1, 1), interactions=1),
         AdditiveRegressor(1.0, 1e-3, ranges=[(0, 1), (-2, 5)], y_range=(0, 2)),
+        AdditiveRegressor(
+            1.0,
+            ranges={"a": (0, 1), "b": (-2, 5)},
+            categories={},
+            interactions=[("b", "a")],
+        ),
     ],
 )
 def test_an_audit_attacks_ranges_and_refutes_nothing(estimator):

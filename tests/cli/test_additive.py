@@ -231,3 +231,40 @@ def test_one_cell_changes_no_other(row, column, tmp_path):
         name = before.columns[column]
         first, second = before[name].iloc[others], after[name].iloc[others]
         pd.testing.assert_series_equal(first, second)
+
+
+def test_groups_are_compared_and_no_certificate_is_promised(census, run):
+    assert run(*fit_arguments(census, *ADDITIVE)).code == 0
+    data = (census / "model", census / "census.csv", "--sensitive", "female")
+    answer = run("fairness", *data, "--json")
+    assert answer.code == 0, answer.err
+    assert answer.data["certificate"] is None
+    assert answer.data["no_certificate"].endswith(".")
+    assert answer.data["measured"] is not None
+
+
+def test_a_model_of_numbers_is_audited_and_others_say_why_not(tmp_path, census, run):
+    assert run(*fit_arguments(census, *ADDITIVE)).code == 0
+    answer = run("audit", "--model", census / "model", "--runs", 60)
+    assert answer.code == 2
+    assert "estimator must have no categories" in answer.err
+    rows = as_generator(0).random((200, 2))
+    frame = pd.DataFrame(rows, columns=["a", "b"]).assign(y=rows[:, 0])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    unit = {"kind": "number", "range": (0, 1)}
+    schema = Schema((Column("a", **unit), Column("b", **unit)), Column("y", **unit))
+    schema.save(tmp_path / "t.toml")
+    files = (tmp_path / "t.csv", "--schema", tmp_path / "t.toml", "--no-ledger")
+    more = ("--epsilon", 1, "--out", tmp_path / "m", *ADDITIVE, "--quiet")
+    answer = run("fit", *files, *more)
+    assert answer.code == 0, answer.err
+    answer = run(
+        "audit", "--model", tmp_path / "m", "--runs", 60, "--json", "--seed", 0
+    )
+    assert answer.code == 0, answer.err
+    assert not answer.data["refuted"]
+    audit = tmp_path / "audit.json"
+    audit.write_text(answer.out)
+    answer = run("report", tmp_path / "m", "--audit", audit)
+    assert answer.code == 0, answer.err
+    assert "udit" in (tmp_path / "m" / "report.html").read_text("utf-8")

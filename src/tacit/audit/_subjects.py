@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from math import isfinite
 from numbers import Real
@@ -57,15 +58,36 @@ def prepared(estimator: Any) -> Any:
         )
     defaults: dict[str, Any] = dict.fromkeys(NORMS, 1.0)
     defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0), "ranges": (-1.0, 1.0)}
-    if given.get("categories") is not None:
+    if _some(given.get("categories")):
         raise ValueError(
             "estimator must have no categories: audits attack columns of numbers; give "
             "ranges, and leave categories out."
         )
     missing = {k: v for k, v in defaults.items() if given.get(k, v) is None}
+    missing |= _by_position(given)
     if "random_state" in given:
         missing["random_state"] = None
     return subject.set_params(**missing)
+
+
+def _some(facts: Any) -> bool:
+    return facts is not None and len(facts) > 0
+
+
+def _by_position(given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters that name columns for rows whose columns have no names."""
+    ranges, pairs = given.get("ranges"), given.get("interactions")
+    if not isinstance(ranges, Mapping):
+        return {}
+    position = {name: k for k, name in enumerate(ranges)}
+    found: dict[str, Any] = {"ranges": list(ranges.values())}
+    if "categories" in given:
+        found["categories"] = None
+    if isinstance(pairs, list | tuple):
+        found["interactions"] = [
+            tuple(position.get(name, name) for name in pair) for pair in pairs
+        ]
+    return found
 
 
 def pair_of(
