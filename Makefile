@@ -85,8 +85,9 @@ docs: $(INSTALLED_DOCS)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	echo "Open docs/_build/html/index.html."
 
-# SUITE=headline, erm, cd, regression, streams, ensemble, recommend, fairness, audit-peers;
-# QUICK=1 for minutes instead of hours. A full run resumes where it was interrupted
+# SUITE=headline, erm, cd, regression, additive, features, streams, ensemble, recommend,
+# fairness, audit-peers; QUICK=1 for minutes instead of hours. A full run resumes where it was
+# interrupted
 bench: $(INSTALLED_BENCH)
 	@WORKERS=$(WORKERS) $(BIN)/python -m benchmarks $(SUITE) $(if $(QUICK),--quick)
 

@@ -77,6 +77,15 @@ SUITES = {
         peers=EVERY_PEER,
         quick_peers=EVERY_PEER,
     ),
+    "features": Suite(
+        full=("random_features --docs",), quick=("random_features --quick",)
+    ),
+    "additive": Suite(
+        full=("additive.accuracy", "additive.report --docs"),
+        quick=("additive.accuracy --quick", "additive.report --quick"),
+        peers=("interpret",),
+        quick_peers=("interpret",),
+    ),
     "streams": parts("streams", "prefix regret hedge real incremental kills"),
     "ensemble": parts("ensemble", "reference factor accuracy speed kills"),
     "recommend": parts(

@@ -92,7 +92,9 @@ EXCUSED = {
     },
     "tacit.additive": {},
     "tacit.preprocessing": {
-        PUBLIC: "PublicOneHot PublicScaler",
+        PUBLIC: (
+            "PublicOneHot PublicScaler RandomFourierFeatures RandomPartitionTrees"
+        ),
     },
     "tacit.feature_selection": {
         "not private; BlockVoteSelector makes it so": "HuberLassoSupport",

@@ -166,6 +166,12 @@ COLUMN_FITS: dict[str, Callable[[], Any]] = {
     "one hot": lambda: make(
         "preprocessing", "PublicOneHot", [[0, 1], [0, 1, 2]]
     ).fit_transform(np.column_stack([LABELS, THREE])),
+    "fourier features": lambda: shown(
+        make("preprocessing", "RandomFourierFeatures", (-0.5, 0.5)).fit(X), X
+    ),
+    "partition trees": lambda: shown(
+        make("preprocessing", "RandomPartitionTrees", (-0.5, 0.5)).fit(X), X
+    ),
     "peeling": lambda: selected("PeelingSelector"),
     "peeling correlation": lambda: selected("PeelingSelector", method="correlation"),
     "peeling labels": lambda: selected("PeelingSelector", LABELS, **BOTH),

@@ -67,14 +67,59 @@ def _descent(split, epsilon, seed, given):
     return usual | given | {"epsilon": epsilon, "delta": split.delta, "seed": seed}
 
 
-def ask(environment, script, split, given):
-    """Run a script of this folder on the clipped rows of a split."""
+def interpreter(environment):
+    """Return the Python of an environment."""
     python = ENVIRONMENTS / environment / "bin" / "python"
     if not python.is_file():
         raise PeerFailed(
             f"the environment {environment} is missing: "
             "python -m benchmarks.peers.install"
         )
+    return python
+
+
+def on_one_thread():
+    """Return the variables of a process that computes on one thread."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    one["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    return {**os.environ, **one}
+
+
+def stream(environment, script, arrays, given):
+    """Run a script of this folder, and yield each line of JSON as it is printed.
+
+    For jobs of hours: what was yielded is kept when the process is ended.
+    """
+    python = interpreter(environment)
+    with tempfile.TemporaryDirectory() as folder:
+        rows, facts = Path(folder) / "table.npz", Path(folder) / "given.json"
+        np.savez(rows, **arrays)
+        facts.write_text(json.dumps(given))
+        errors = Path(folder) / "errors"
+        with (
+            errors.open("w") as written,
+            subprocess.Popen(
+                [str(python), str(HERE / script), str(rows), str(facts)],
+                stdout=subprocess.PIPE,
+                stderr=written,
+                text=True,
+                env=on_one_thread(),
+            ) as process,
+        ):
+            try:
+                for line in process.stdout:
+                    yield json.loads(line)
+            except BaseException:  # the reader stopped: nobody wants the rest
+                process.terminate()
+                raise
+        if process.returncode != 0:
+            last = (errors.read_text().strip().splitlines() or ["no message"])[-1]
+            raise PeerFailed(f"{script}: {last}")
+
+
+def ask(environment, script, split, given):
+    """Run a script of this folder on the clipped rows of a split."""
+    python = interpreter(environment)
     X, X_test = split.clipped()
     if sparse.issparse(X):
         size = 8 * (X.shape[0] + X_test.shape[0]) * X.shape[1]
@@ -84,9 +129,6 @@ def ask(environment, script, split, given):
                 "GiB"
             )
         X, X_test = X.toarray(), X_test.toarray()
-    # one thread, as all columns have
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    one["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "split.npz"
         np.savez(file, X=X, y=split.y, X_test=X_test, y_test=split.y_test)
@@ -94,7 +136,7 @@ def ask(environment, script, split, given):
             [str(python), str(HERE / script), str(file), json.dumps(given)],
             capture_output=True,
             text=True,
-            env={**os.environ, **one},
+            env=on_one_thread(),  # as all columns are
         )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

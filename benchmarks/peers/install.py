@@ -16,6 +16,7 @@ STEPS = {
     "jax": ("requirements-jax.txt",),
     "celer": ("requirements-celer.txt",),
     "implicit": ("requirements-implicit.txt",),
+    "interpret": ("requirements-interpret.txt",),
 }
 CHECKS = {
     "sklearn": "import diffprivlib.models",
@@ -23,6 +24,7 @@ CHECKS = {
     "jax": "import jax_privacy",
     "celer": "import celer.lasso_fast",
     "implicit": "import implicit.als",
+    "interpret": "import interpret.privacy",
 }
 
 

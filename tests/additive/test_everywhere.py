@@ -218,7 +218,7 @@ class Leaking(AdditiveClassifier):
 
     def fit(self, X, y, *, ledger=None):
         guaranteed = self.epsilon
-        self.set_params(epsilon=1000.0)
+        self.set_params(epsilon=1e5)
         super().fit(X, y, ledger=ledger)
         self.set_params(epsilon=guaranteed)
         del self.privacy_

@@ -34,8 +34,8 @@ def test_a_classifier_is_fitted_reported_and_predicts(census, run):
     assert answer.data["additive"]["columns"] == columns
     for page in PAGES:
         text = (census / "model" / page).read_text("utf-8")
-        assert "One shape for each column: age, hours_per_week" in text
         assert "additive model" in text or page == "report.html"
+        assert all(name in text for name in columns)
         assert "oefficient" not in text
     out = census / "out.csv"
     table = census / "census.csv"
@@ -54,7 +54,7 @@ def test_a_classifier_is_fitted_reported_and_predicts(census, run):
     assert run("report", census / "model").code == 0
     for page in PAGES:
         after = (census / "model" / page).read_text("utf-8")
-        assert after.count("One shape for") == before[page].count("One shape for") == 1
+        assert after.count("Shapes") == before[page].count("Shapes") > 0
 
 
 def test_a_regression_takes_its_ranges_from_the_schema(census, run):
@@ -87,9 +87,8 @@ def test_pairs_that_are_found_are_printed_and_reported(tmp_path, run):
     assert answer.code == 0, answer.err
     assert "pairs        a and b\n" in answer.out
     assert "measured     accuracy" in answer.out
-    assert "pair of columns: a and b." in (tmp_path / "m" / "card.md").read_text(
-        "utf-8"
-    )
+    assert "a and b" in (tmp_path / "m" / "report.html").read_text("utf-8")
+    assert "of 1 pair" in (tmp_path / "m" / "card.md").read_text("utf-8")
     model = read(tmp_path / "m").estimator
     assert model.classes_.tolist() == [0, 1]
     assert model.score(frame[["a", "b", "noise"]], frame["y"]) > 0.9

@@ -35,6 +35,8 @@ from tacit.preprocessing import (
     PrivateStandardScaler,
     PublicOneHot,
     PublicScaler,
+    RandomFourierFeatures,
+    RandomPartitionTrees,
 )
 
 ADD = "add_or_remove_one"
@@ -112,7 +114,8 @@ def test_public_steps_answer_for_every_row_of_numbers(value, norm):
     X[0] = value
     X[1, 1] = -value
     steps = [Normalizer(norm), Binarizer(), PublicScaler((0, 1)), Normalizer(norm)]
-    for step in (*steps, PublicOneHot([[0.5]] * 3)):
+    drawn = [RandomFourierFeatures((0, 1)), RandomPartitionTrees((0, 1))]
+    for step in (*steps, *drawn, PublicOneHot([[0.5]] * 3)):
         with np.errstate(all="ignore"):
             assert np.isfinite(clone(step).fit_transform(X)).all()
     pipeline = make_pipeline(

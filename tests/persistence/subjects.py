@@ -26,6 +26,8 @@ from tacit.preprocessing import (
     PrivateStandardScaler,
     PublicOneHot,
     PublicScaler,
+    RandomFourierFeatures,
+    RandomPartitionTrees,
 )
 from tacit.privacy import Neighbors
 from tacit.solvers import AMP, AdaSSP, CoordinateDescent, NoisyGD
@@ -241,6 +243,11 @@ def additive_models():
             y_range=(-1, np.int64(3)),
             interactions=3,
         ).fit(rows(2), rows(2)[:, 0]),
+        "additive edited": AdditiveClassifier(4.0, monotone={"age": -1}, **named)
+        .fit(X, label > 0)
+        .set_shape("Größe", [0.5, -0.25, 0.0, 1.0])
+        .set_shape("age", np.negative)
+        .set_shape("age", np.sign),
         "additive categories": AdditiveRegressor(
             0.3,
             categories={"age": ["a", 2], "Größe": ["b", -0.5, False], "y = x": [1]},
@@ -259,6 +266,10 @@ def steps():
         "named scaler": PublicScaler(ranges, target=(0, 1)).fit(named),
         "one hot": PublicOneHot([["a", "b"], [1, 2], [True, False]]).fit(
             np.zeros((1, P))
+        ),
+        "fourier": RandomFourierFeatures(ranges, 3, random_state=3).fit(named),
+        "trees": RandomPartitionTrees((-1, 1), 4, 3, missing=0, random_state=3).fit(
+            rows()
         ),
         "standard": PrivateStandardScaler(1.0, ranges=ranges).fit(named),
         "squares": PrivateStandardScaler(1.0, ranges=(-1, 1), with_mean=False).fit(

@@ -59,6 +59,16 @@ def test_the_forger_of_these_tests_can_make_a_good_folder(folder, good):
         (put("fitted", "classes", "values", value=[0, 1]), "does not fit the bins"),
         (put("fitted", "classes", "values", value=[0, 2, 1]), "in order"),
         (put("fitted", "classes", value=None), "classes"),
+        (put("fitted", "banded", value=[True]), "banded"),
+        (put("fitted", "banded", value=[1, 1, 1]), "banded"),
+        (put("fitted", "banded", value=[False, True, True]), "does not fit the bins"),
+        (put("fitted", "edits", value=[3]), "edits"),
+        (put("fitted", "edits", value=[-1]), "edits"),
+        (put("fitted", "edits", value=[True]), "edits"),
+        (put("fitted", "edits", value=None), "edits"),
+        (put("fitted", "edits", value=[0]), "does not fit the bins"),
+        (put("parameters", "interactions", value="all"), "interactions"),
+        (put("parameters", "monotone", value=3), "monotone"),
         (put("parameters", "ranges", value=None), "neither"),
         (put("parameters", "ranges", value=[1.0, 0.0]), "lower first"),
         (put("parameters", "ranges", value=3), "ranges"),
@@ -72,6 +82,24 @@ def test_the_forger_of_these_tests_can_make_a_good_folder(folder, good):
 def test_a_forged_description_is_refused(change, words, folder):
     forge(folder, change)
     rejected(folder, words)
+
+
+@pytest.fixture
+def banded(tmp_path):
+    """Return the folder of a model with bands, and its arrays."""
+    folder = save_model(SUBJECTS["additive"], tmp_path / "banded")
+    with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
+        return folder, dict(arrays)
+
+
+def test_bands_that_no_fit_can_give_are_refused(banded):
+    folder, arrays = banded
+    assert arrays["std"].size
+    forge(folder, weights_npz=npz(**{**arrays, "std": -arrays["std"]}))
+    rejected(folder, "no fit can give")
+    shorter = put("arrays", "std", "shape", value=[1, 1])
+    forge(folder, shorter, weights_npz=npz(**{**arrays, "std": arrays["std"][:1]}))
+    rejected(folder, "does not fit the bins")
 
 
 @pytest.mark.parametrize("name", ["intercept", "values", "mass", "position"])

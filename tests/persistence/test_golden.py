@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from tests.persistence.subjects import table
 
 from tacit.persistence import digest, read
@@ -45,4 +45,8 @@ def test_a_folder_of_the_first_format_stays_readable(name):
     # rows with one entry each, so that no order of a sum matters
     X = table(model, np.eye(3) / 2)
     method = model.predict if hasattr(model, "predict") else model.transform
-    assert_array_equal(method(X), np.array(expected["output"]))
+    found, known = method(X), np.array(expected["output"])
+    if name == "fourier":  # processors round cosines differently
+        assert_allclose(found, known, rtol=0, atol=1e-15)
+    else:
+        assert_array_equal(found, known)

@@ -14,6 +14,7 @@ from tacit.plots import (
     audit_roc,
     coefficients,
     ledger,
+    plot_shapes,
     privacy_curve,
     privacy_utility,
     trade_off,
@@ -257,3 +258,68 @@ def test_importing_the_plots_does_not_load_matplotlib():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert found.stdout == "False\n"
+
+
+def additive(std=True):
+    """A model of two columns and two classes, as far as plots read it."""
+    age = SimpleNamespace(
+        column="age",
+        edges=np.array([18.0, 30.0, 60.0, 90.0]),
+        labels=("(missing)",),
+        values=np.array([[-1.0], [0.5], [2.0], [0.25]]),
+        std=np.array([[0.1], [0.1], [0.2], [0.5]]) if std else None,
+        mass=np.array([0.2, 0.5, 0.25, 0.05]),
+    )
+    home = SimpleNamespace(
+        column="$home",
+        edges=None,
+        labels=("own", "rent", "(other)"),
+        values=np.array([[0.3], [-0.3], [9.0]]),
+        std=np.array([[0.1], [0.1], [7.0]]) if std else None,
+        mass=np.array([0.5, 0.5, 0.0]),
+    )
+    importances = {"$home": 2.0, "age": 1.0, ("age", "$home"): 0.5}
+    return SimpleNamespace(shapes_=[age, home], importances_=importances)
+
+
+def test_shapes_are_drawn_by_importance_on_one_scale(ax):
+    home, age = plot_shapes(additive())
+    assert [each.get_title() for each in (home, age)] == [r"\$home", "age"]
+    assert home.get_ylim() == age.get_ylim()
+    # what has no rows does not set the scale
+    assert age.get_ylim()[1] < 3
+    assert [text.get_text() for text in home.get_xticklabels()] == ["own", "rent"]
+    assert "missing cells: +0.25" in age.get_xlabel()
+
+
+def test_the_band_of_a_shape_is_as_wide_as_the_level_says(ax):
+    (drawn,) = plot_shapes(additive(), ["age"], axes=ax, level=0.5)
+    assert drawn is ax
+    band, rows, line = ax.patches
+    half = stats.norm.ppf(0.75)
+    np.testing.assert_allclose(
+        band.get_data().values, [-1, 0.5, 2] + half * np.array([0.1, 0.1, 0.2])
+    )
+    np.testing.assert_allclose(line.get_data().values, [-1, 0.5, 2])
+    assert rows.get_data().values.max() < line.get_data().values.min()
+
+
+def test_no_band_is_drawn_where_none_is_known(ax):
+    plot_shapes(additive(std=False), ["age"], axes=ax)
+    assert len(ax.patches) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": ["income"]}, "columns must be"),
+        ({"columns": []}, "columns must be"),
+        ({"output": 1}, "output must lie in 0..0"),
+        ({"level": 1.0}, "level"),
+    ],
+)
+def test_options_of_shapes_are_checked(ax, options, words):
+    with pytest.raises(ValueError, match=words):
+        plot_shapes(additive(), **options)
+    with pytest.raises(ValueError, match="axes must be 2"):
+        plot_shapes(additive(), axes=ax)

@@ -51,12 +51,15 @@ class Column:
         Ends of the range of a column of numbers.
     categories
         Categories of any other column, as they are listed; None for numbers.
+    monotone
+        1 where the shape must not fall, -1 where it must not rise, else 0.
     """
 
     name: Any
     low: float = 0.0
     high: float = 1.0
     categories: tuple[Any, ...] | None = None
+    monotone: int = 0
 
     def __post_init__(self) -> None:
         plain(self, "low", "high")

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from scipy import special
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import Saved, labels_found, numeric, public_range
 from tacit._random import RandomSource
+from tacit._validate import at_least, positive
 from tacit.additive._model import AdditiveModel, Task
 from tacit.additive._plan import regression_loss
+from tacit.additive._tables import ScoringTable, scoring_table
 from tacit.convex import Logistic, Softmax
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
@@ -27,8 +30,11 @@ Array = NDArray[np.float64]
 RANGED = "cells are clipped to the ranges (chosen without looking at the data)"
 LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
 # Names of the fitted state, as plain data and as arrays
-STATE = ("starts", "pairs")
-ARRAYS = ("intercept", "values", "position", "mass", "pair_values")
+STATE = ("starts", "pairs", "banded", "edits")
+ARRAYS = (
+    *("intercept", "values", "position", "mass"),
+    *("pair_values", "std", "edit_values"),
+)
 
 
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):
@@ -60,6 +66,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     interactions
         Number of pairs of columns that are chosen privately and fitted too, or a list
         of pairs of names, which are public then. 0 for none.
+    monotone
+        Columns of numbers whose shapes must not fall, 1, or rise, -1: a mapping from
+        names to 1 or -1. Such columns are in no pair.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
@@ -80,6 +89,10 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         Shape function of each column, with mean zero over its bins.
     pairs_ : list of PairShape
         What each pair of columns adds.
+    importances_ : dict
+        Mean absolute contribution of each column and pair, largest first.
+    edits_ : list of Edit
+        Shapes that `set_shape` replaced, with their values before and after.
     intercept_ : ndarray of shape (1 or n_classes,)
         Margins of a row whose shapes add nothing.
     privacy_ : PrivacyReport
@@ -119,6 +132,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         categories: Any = None,
         classes: Any = None,
         interactions: Any = 0,
+        monotone: Any = None,
         neighbors: str | Neighbors = "replace_one",
         expected_rows: int | None = None,
         noise: str = "grid",
@@ -130,6 +144,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         self.categories = categories
         self.classes = classes
         self.interactions = interactions
+        self.monotone = monotone
         self.neighbors = neighbors
         self.expected_rows = expected_rows
         self.noise = noise
@@ -158,6 +173,46 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         super()._keep(found, task)
         assert task.classes is not None  # a classifier has them
         self.classes_ = task.classes
+
+    def _explained(self, parts: Array, label: Any) -> tuple[int, str]:
+        classes = self.classes_.tolist()
+        if parts.shape[1] == 1:
+            if label not in (None, classes[1]):
+                raise ValueError(
+                    f"label must be None or {classes[1]!r}, whose log-odds are "
+                    f"explained, got {label!r}."
+                )
+            return 0, f"log-odds of {classes[1]}"
+        if label is None:
+            output = int((self.intercept_ + parts.sum(axis=0)).argmax())
+        elif label in classes:
+            output = classes.index(label)
+        else:
+            raise ValueError(f"label must be one of the classes, got {label!r}.")
+        return output, f"margin of {classes[output]}"
+
+    def scoring_table(self, points: float = 20.0, cells: int = 8) -> ScoringTable:
+        """Return a scorecard: integer points for each bin, as banks use them.
+
+        Parameters
+        ----------
+        points
+            Points that double the odds of the second class.
+        cells
+            Most intervals of a column of numbers; each is a run of bins.
+        """
+        check_is_fitted(self)
+        positive(points=points)
+        at_least(1, cells=cells)
+        if len(self.classes_) != 2:
+            raise ValueError("a scoring table needs two classes.")
+        if self.pairs_:
+            raise ValueError(
+                "a scoring table has no pairs; fit with interactions=0 for one."
+            )
+        intercept = float(np.ravel(self.intercept_)[0])
+        label = str(self.classes_[1])
+        return scoring_table(self.shapes_, intercept, points, cells, label)
 
     def decision_function(self, X: Any) -> Array:
         """Return the margins of rows: one for two classes, and one each for more."""
@@ -207,6 +262,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     interactions
         Number of pairs of columns that are chosen privately and fitted too, or a list
         of pairs of names, which are public then. 0 for none.
+    monotone
+        Columns of numbers whose shapes must not fall, 1, or rise, -1: a mapping from
+        names to 1 or -1. Such columns are in no pair.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
@@ -225,6 +283,10 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         Shape function of each column, with mean zero over its bins.
     pairs_ : list of PairShape
         What each pair of columns adds.
+    importances_ : dict
+        Mean absolute contribution of each column and pair, largest first.
+    edits_ : list of Edit
+        Shapes that `set_shape` replaced, with their values before and after.
     intercept_ : ndarray of shape (1,)
         Prediction for a row whose shapes add nothing.
     privacy_ : PrivacyReport
@@ -258,6 +320,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         categories: Any = None,
         y_range: tuple[float, float] | None = None,
         interactions: Any = 0,
+        monotone: Any = None,
         neighbors: str | Neighbors = "replace_one",
         expected_rows: int | None = None,
         noise: str = "grid",
@@ -269,6 +332,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         self.categories = categories
         self.y_range = y_range
         self.interactions = interactions
+        self.monotone = monotone
         self.neighbors = neighbors
         self.expected_rows = expected_rows
         self.noise = noise
@@ -279,6 +343,11 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         words = f"targets are clipped to [{low:g}, {high:g}]"
         task = Task(regression_loss(), (RANGED, words), y_range=(low, high))
         return task if y is None else replace(task, targets=numeric(y))
+
+    def _explained(self, parts: Array, label: Any) -> tuple[int, str]:
+        if label is not None:
+            raise ValueError("a regression has no labels; leave label out.")
+        return 0, "prediction before it is clipped to y_range"
 
     def predict(self, X: Any) -> Array:
         """Return the predicted target of each row, within ``y_range``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,78 +26,32 @@ from tacit._validate import at_least
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column, codes_of, public_columns
 from tacit.additive._pairs import chosen_pairs
-from tacit.additive._plan import FARTHEST, AdditivePlan, Facts, planned_fit
-from tacit.additive._terms import Term, main_term, term_features
-from tacit.convex import Loss
-from tacit.data import RowBounds, bounded_rows
+from tacit.additive._plan import AdditivePlan, Facts, planned_fit
+from tacit.additive._run import Found, Task, run
+from tacit.additive._shapes import (
+    Edit,
+    PairShape,
+    Shape,
+    edited_values,
+    shape_of_column,
+    with_monotone,
+)
+from tacit.additive._tables import (
+    Contribution,
+    Explanation,
+    importances,
+    one_row,
+    shape_facts,
+    shape_table,
+)
 from tacit.mechanisms.noise import check_noise
 from tacit.preprocessing._columns import columns_of
 from tacit.preprocessing._public import _as_table
 from tacit.privacy import Ledger, Neighbors, PrivacyReport
-from tacit.solvers import PreconditionedGD
-from tacit.solvers._base import result_of
 
 __all__ = ["AdditiveModel", "PairShape", "Shape", "Task", "shape_of_column"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What a fit learns: its loss, the public facts and the targets of the rows.
-
-    ``targets`` are -1 and 1 or codes of classes, or numbers in their own unit; none for
-    a plan.
-    """
-
-    loss: Loss
-    assumptions: tuple[str, ...]
-    classes: NDArray[Any] | None = None
-    y_range: tuple[float, float] | None = None
-    targets: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """Shape function of one column: what each bin adds to the prediction.
-
-    Parameters
-    ----------
-    column
-        Name or position of the column.
-    edges
-        Lower ends of the bins of numbers, and the upper end of the last; None for
-        categories.
-    labels
-        Categories, ``"(other)"`` and ``"(missing)"``; of numbers ``"(missing)"`` alone.
-    values
-        What each bin adds, with the bin of missing cells last. Classes have a column
-        each where there are more than two.
-    mass
-        Fraction of the rows in each bin, with noise.
-    """
-
-    column: Any
-    edges: Array | None
-    labels: tuple[Any, ...]
-    values: Array
-    mass: Array
-
-
-@dataclass(frozen=True, eq=False)
-class PairShape:
-    """What each pair of bins of two columns adds to the prediction.
-
-    Parameters
-    ----------
-    columns
-        Names or positions of the columns.
-    values
-        An axis for the bins of each column, and one for classes.
-    """
-
-    columns: tuple[Any, Any]
-    values: Array
 
 
 class AdditiveModel(ExplicitSeed, BaseEstimator):
@@ -114,6 +68,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
     ranges: Any
     categories: Any
     interactions: Any
+    monotone: Any
     neighbors: str | Neighbors
     expected_rows: int | None
     noise: str
@@ -121,6 +76,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
     intercept_: Any
     shapes_: list[Shape]
     pairs_: list[PairShape]
+    edits_: list[Edit]
     privacy_: PrivacyReport
     n_features_in_: int
     _columns: tuple[Column, ...]
@@ -148,10 +104,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
                 self, X, fitting=True, least_rows=2 if self._counted() else 0
             )
             y = checked_targets(y, n_rows, labels=is_classifier(self))
-            columns = tuple(
-                public_columns(self.ranges, self.categories, columns_of(self))
-            )
             task = self._task(y)
+            columns = self._public_columns(columns_of(self), task)
             plan = self._planned(columns, task, n_rows)
             rng = noise_generator(self.random_state)
             release = Release(
@@ -165,7 +119,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             found, self.privacy_ = charged_run(
                 release,
                 ledger,
-                lambda codes: _run(plan, columns, codes, task, public_rows, rng),
+                lambda codes: run(plan, columns, codes, task, public_rows, rng),
                 check=lambda: codes_of(X, columns),
             )
             self._columns = columns
@@ -194,8 +148,9 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         names: Sequence[Any] = named or range(n_features or 1)
         if n_features == len(seen) and set(named) <= set(seen):
             names = seen
-        columns = tuple(public_columns(self.ranges, self.categories, names))
-        return self._planned(columns, self._task(None), int(n_rows))
+        task = self._task(None)
+        columns = self._public_columns(names, task)
+        return self._planned(columns, task, int(n_rows))
 
     def checked_cells(self, X: Any) -> tuple[tuple[Column, ...], Codes]:
         """Return the columns of a table to fit on, and the codes of its cells.
@@ -204,13 +159,19 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         """
         X = _as_table(X)
         checked_shape(self, X, fitting=True, least_rows=0)
-        columns = tuple(public_columns(self.ranges, self.categories, columns_of(self)))
+        columns = self._public_columns(columns_of(self), self._task(None))
         return columns, codes_of(X, columns)
 
     def released_arrays(self) -> list[Array]:
         """Return the released numbers that predictions are made of."""
         shapes = [shape.values for shape in self.shapes_]
         return [self.intercept_, *shapes, *(pair.values for pair in self.pairs_)]
+
+    def _public_columns(self, names: Sequence[Any], task: Task) -> tuple[Column, ...]:
+        """Return the public facts about all columns, checked."""
+        columns = public_columns(self.ranges, self.categories, names)
+        pairs = chosen_pairs(self.interactions, names, len(names))
+        return with_monotone(self.monotone, columns, pairs, task.loss.n_outputs)
 
     def _counted(self) -> bool:
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
@@ -242,17 +203,19 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             "categories": [None if w == 1 else list(range(w)) for w in widths],
             # given pairs are of other columns
             "interactions": min(most, pairs if isinstance(pairs, int) else len(pairs)),
+            "monotone": None,
         }
 
     def _keep(self, found: Found, task: Task) -> None:
         """Set the fitted attributes: centered shapes, and the intercept."""
-        self._bins = found.bins
+        self._bins, self.edits_ = found.bins, []
         self.shapes_, intercept = [], found.intercept * found.unit + found.center
-        for bins, values in zip(found.bins, found.values, strict=True):
+        for k, (bins, values) in enumerate(zip(found.bins, found.values, strict=True)):
+            std = None if found.std is None else found.std[k] * found.unit
             scaled = values * found.unit
             mean = bins.mass @ scaled / max(float(bins.mass.sum()), 1e-300)
             intercept = intercept + mean
-            self.shapes_.append(shape_of_column(bins, scaled - mean))
+            self.shapes_.append(shape_of_column(bins, scaled - mean, std))
         self.intercept_ = intercept
         names = [each.column.name for each in found.bins]
         self._pairs = [pair for pair, _ in found.pairs]
@@ -267,12 +230,19 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         margins: Array = self.intercept_ + sum(self._contributions(X))
         return margins
 
-    def _contributions(self, X: Any) -> list[Array]:
+    def _bins_of(self, X: Any) -> list[NDArray[np.intp]]:
+        """Return the bin of each row in each column."""
         check_is_fitted(self)
         X = _as_table(X)
         checked_shape(self, X, fitting=False)
         codes = codes_of(X, self._columns)
-        of_rows = [bins.of(codes[:, k]) for k, bins in enumerate(self._bins)]
+        return [bins.of(codes[:, k]) for k, bins in enumerate(self._bins)]
+
+    def _contributions(self, X: Any) -> list[Array]:
+        return self._added(self._bins_of(X))
+
+    def _added(self, of_rows: Sequence[NDArray[np.intp]]) -> list[Array]:
+        """Return what columns and pairs add, given the bin of each row in each."""
         mains = [
             shape.values[own] for shape, own in zip(self.shapes_, of_rows, strict=True)
         ]
@@ -291,70 +261,104 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         found = np.stack(self._contributions(X), axis=1)
         return found[..., 0] if found.shape[-1] == 1 else found
 
+    @property
+    def importances_(self) -> dict[Any, float]:
+        """Mean absolute contribution of each column and each pair, largest first.
+
+        Over the released masses of bins, not over rows, so that nothing is charged.
+        """
+        check_is_fitted(self)
+        return importances(self.shapes_, self.pairs_, self._pairs)
+
+    def shape_table(self, column: Any) -> dict[str, NDArray[Any]]:
+        """Return the bins of a column: low, high, label, value, std and mass.
+
+        Parameters
+        ----------
+        column
+            Name or position of the column.
+        """
+        return shape_table(self.shapes_[self._position(column)])
+
+    def shape_facts(self) -> dict[str, Any]:
+        """Return the shapes as plain data, for the entry ``shapes`` of a report."""
+        check_is_fitted(self)
+        edited = [edit.column for edit in self.edits_]
+        return shape_facts(self.shapes_, self.importances_, self.intercept_, edited)
+
+    def set_shape(self, column: Any, values: Any) -> Self:
+        """Replace the values of the bins of a column, by hand.
+
+        The guarantee does not change, as no row is read. ``edits_`` and the notes of
+        ``privacy_`` record the edit. The intercept stays.
+
+        Parameters
+        ----------
+        column
+            Name or position of the column.
+        values
+            What each bin adds, in the order of `shape_table`; or, of a column of
+            numbers, a function of an array of midpoints of bins, after which missing
+            cells keep their value.
+        """
+        k = self._position(column)
+        shape = self.shapes_[k]
+        after = edited_values(shape, values)
+        self.edits_ = [*self.edits_, Edit(shape.column, shape.values, after)]
+        self.shapes_ = list(self.shapes_)
+        self.shapes_[k] = replace(shape, values=after, std=None)
+        note = f"the shape of column {shape.column!r} was set by hand after the fit"
+        if note not in self.privacy_.notes:
+            notes = (*self.privacy_.notes, note)
+            self.privacy_ = replace(self.privacy_, notes=notes)
+        return self
+
+    def explain(self, row: Any, label: Any = None) -> Explanation:
+        """Return the margin of one row as a sum of what its cells add.
+
+        Parameters
+        ----------
+        row
+            Cells of one row in the order of the columns, or a data frame with one row.
+        label
+            Class whose margin is explained, where there are more than two; None for
+            the predicted one.
+        """
+        check_is_fitted(self)
+        table = one_row(row, [shape.column for shape in self.shapes_])
+        codes = codes_of(table, self._columns)
+        bins = [each.of(codes[:, k]) for k, each in enumerate(self._bins)]
+        parts = np.stack(self._added(bins), axis=1)[0]
+        output, words = self._explained(parts, label)
+        names = [str(shape.column) for shape in self.shapes_]
+        cells = [
+            s.bin_labels[own[0]] for s, own in zip(self.shapes_, bins, strict=True)
+        ]
+        for j, k in self._pairs:
+            names.append(f"{names[j]} and {names[k]}")
+            cells.append(f"{cells[j]}, {cells[k]}")
+        adds = parts[:, output].tolist()
+        found = list(map(Contribution, names, cells, adds))
+        found.sort(key=lambda each: -abs(each.value))
+        intercept = float(np.ravel(self.intercept_)[output])
+        return Explanation(intercept + sum(adds), intercept, tuple(found), words)
+
+    def _explained(self, parts: Array, label: Any) -> tuple[int, str]:
+        """Return the position and the name of the margin that is explained."""
+        raise NotImplementedError
+
+    def _position(self, column: Any) -> int:
+        """Return the position of a column that is named, or given by its position."""
+        check_is_fitted(self)
+        names = [shape.column for shape in self.shapes_]
+        if column not in names:
+            raise ValueError(
+                f"column must be one of the columns of the fit, got {column!r}."
+            )
+        return names.index(column)
+
     def __sklearn_tags__(self) -> Tags:
         """Declare to scikit-learn that cells may be categories or missing."""
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a fit released, in units of the targets: bins, shapes and an intercept."""
-
-    bins: list[Bins]
-    values: list[Array]
-    intercept: Array
-    center: float
-    unit: float
-    pairs: list[tuple[tuple[int, ...], Array]]
-
-
-def _run(
-    plan: AdditivePlan,
-    columns: Sequence[Column],
-    codes: Codes,
-    task: Task,
-    n_rows: int | None,
-    rng: np.random.Generator,
-) -> Found:
-    """Release bins, units and weights, one after the other."""
-    bins, total = plan.bins.run(codes, columns, n_rows, rng)
-    center, unit, y = 0.0, 1.0, task.targets
-    if plan.targets is not None:
-        center, unit = plan.targets.run(y, total, rng)
-        y = np.clip((y - center) / unit, -FARTHEST, FARTHEST)
-    terms = [main_term(k, each) for k, each in enumerate(bins)]
-    of_rows = np.column_stack([each.of(codes[:, k]) for k, each in enumerate(bins)])
-    constant = plan.descent.problem.constant
-    bounds = RowBounds(plan.x_norm, y_range=plan.descent.problem.bounds.y_range)
-    rows = bounded_rows(term_features(terms, of_rows), y, bounds, constant)
-    shape = plan.descent.problem.shape
-    W = result_of(PreconditionedGD(), plan.descent, rows, rng, shape).coefficients
-    values, intercept = _values(terms, W[:-1]), W[-1] * float(constant or 0.0)
-    pairs: list[tuple[tuple[int, ...], Array]] = []
-    if plan.pairs is not None:
-        margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))
-        shifted = np.column_stack([y, margins])
-        pairs = [
-            (term.columns, term.shape(weights))
-            for term, weights in plan.pairs.run(bins, of_rows, shifted, rng)
-        ]
-    return Found(bins, values, intercept, center, unit, pairs)
-
-
-def _values(terms: Sequence[Term], weights: Array) -> list[Array]:
-    ends = np.cumsum([term.n_features for term in terms])
-    parts = np.split(weights, ends[:-1])
-    return [term.shape(part) for term, part in zip(terms, parts, strict=True)]
-
-
-def shape_of_column(bins: Bins, values: Array) -> Shape:
-    """Return the shape function of a column, given what each of its bins adds."""
-    column = bins.column
-    if column.is_numeric:
-        edges = np.array([column.edge(int(cell)) for cell in bins.starts])
-        edges = np.append(edges, column.high)
-        return Shape(column.name, edges, ("(missing)",), values, bins.mass)
-    labels = (*(column.categories or ()), "(other)", "(missing)")
-    return Shape(column.name, None, labels, values, bins.mass)

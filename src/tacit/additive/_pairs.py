@@ -218,6 +218,7 @@ def pairs_planner(
     ``main`` is the problem of the single columns, and ``descent`` gives what plans a
     descent of the problem of the pairs.
     """
+    # long: one field of the plan after another
     given = interactions if isinstance(interactions, tuple) else None
     n_pairs = len(interactions) if isinstance(interactions, tuple) else interactions
     products = _products(columns)

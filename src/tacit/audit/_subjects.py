@@ -83,6 +83,10 @@ def _by_position(given: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"ranges": list(ranges.values())}
     if "categories" in given:
         found["categories"] = None
+    if isinstance(given.get("monotone"), Mapping):
+        found["monotone"] = {
+            position.get(name, name): way for name, way in given["monotone"].items()
+        }
     if isinstance(pairs, list | tuple):
         found["interactions"] = [
             tuple(position.get(name, name) for name in pair) for pair in pairs

@@ -87,8 +87,9 @@ def report_facts(
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
     student, weights = facts.get("student"), {}
-    additive = terms_of(model)
-    if student is None and additive is None:
+    if model_reads_cells(model):
+        weights["shapes"] = model.shape_facts()
+    elif student is None:
         intercept = np.atleast_1d(getattr(model, "intercept_", 0.0))
         weights["coef"] = _coefficients(model).tolist()
         weights["intercept"] = intercept.tolist()
@@ -104,7 +105,6 @@ def report_facts(
         "stream": stream_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "student": student,
-        "additive": additive,
         **weights,
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),

@@ -22,7 +22,12 @@ from tacit.data.bounds import sorted_classes
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model._base import PrivateLinearModel, checked_features
-from tacit.preprocessing import PublicOneHot, PublicScaler
+from tacit.preprocessing import (
+    PublicOneHot,
+    PublicScaler,
+    RandomFourierFeatures,
+    RandomPartitionTrees,
+)
 from tacit.preprocessing._transformer import PrivateTransformer
 from tacit.privacy import (
     Budget,
@@ -64,7 +69,10 @@ SECRETIVE = {
 # Estimators that charge the ledger they are given, whatever the rows
 PRIVATE = (PrivateLinearModel, AdditiveModel, PrivateTransformer, PrivateSelector)
 # Steps that map each valid row by itself and never fail
-PUBLIC = (PublicScaler, PublicOneHot, Normalizer, Binarizer)
+PUBLIC = (
+    *(PublicScaler, PublicOneHot, RandomFourierFeatures, RandomPartitionTrees),
+    *(Normalizer, Binarizer),
+)
 # Basic composition of the parts of a fit
 BASIC = Shares(basic=1.0, gaussian=0.0, renyi=0.0, slack=0.0)
 

@@ -18,6 +18,7 @@ from tacit.persistence._linear import capture_linear, restore_linear
 from tacit.persistence._steps import (
     capture_step,
     columns_from,
+    restore_drawn_step,
     restore_private_step,
     restore_public_step,
 )
@@ -57,6 +58,7 @@ Restore = Callable[[Any, dict[str, Any], Arrays], None]
 # Functions that write and restore the fitted state, by form
 FORMS: dict[str, tuple[Capture, Restore]] = {
     "additive": (capture_additive, restore_additive),
+    "drawn_step": (capture_step, restore_drawn_step),
     "experts": (capture_experts, restore_experts),
     "learned": (capture_learned, restore_learned),
     "linear": (capture_linear, restore_linear),

@@ -15,6 +15,7 @@ __all__ = [
     "capture_step",
     "columns_from",
     "columns_to",
+    "restore_drawn_step",
     "restore_private_step",
     "restore_public_step",
 ]
@@ -47,9 +48,11 @@ def columns_from(estimator: Any, fitted: dict[str, Any]) -> None:
 
 
 def capture_step(step: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return the released numbers of a step, if any."""
+    """Return the released or drawn numbers of a step, if any."""
     names = type(step).saved.arrays
-    return {}, {name: np.asarray(getattr(step, f"{name}_")) for name in names}
+    return {}, {
+        name: np.asarray(getattr(step, f"{name}_"), dtype=np.float64) for name in names
+    }
 
 
 def restore_public_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
@@ -62,6 +65,15 @@ def restore_public_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> No
     import pyarrow  # noqa: PLC0415 - only steps need a table with names
 
     step.fit(pyarrow.table({name: [0.0] for name in names}))
+
+
+def restore_drawn_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
+    """Fit the step again, and restore what was drawn, as the seed is not saved."""
+    restore_public_step(step, fitted, arrays)
+    for name, array in arrays.items():
+        if array.shape != getattr(step, f"{name}_").shape:
+            raise ModelFileError("weights.npz does not fit the parameters.")
+    _require_possible(step._restored(arrays))
 
 
 def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> None:

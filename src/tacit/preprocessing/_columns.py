@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ __all__ = [
     "columns_of",
     "norm_bound",
     "of_each_column",
+    "public_fill",
     "public_ranges",
     "reach_after",
     "require_zero",
@@ -103,6 +104,19 @@ def public_ranges(ranges: Any, columns: Sequence[Any]) -> Ranges:
         checked_pair(pair, f"ranges of column {column!r}")
         for pair, column in zip(pairs, columns, strict=True)
     )
+
+
+def public_fill(missing: Any, columns: Sequence[Any]) -> Floats | None:
+    """Return the public stand-in for a missing value of each column, if any."""
+    if missing is None:
+        return None
+    if not (isinstance(missing, Mapping) or is_list(missing)):
+        missing = [missing] * len(columns)
+    values = of_each_column(missing, columns, "missing", "value")
+    found = [number(value) for value in values]
+    if not all(map(isfinite, found)):
+        raise ValueError("missing must be None or finite numbers, one a column.")
+    return np.array(found)
 
 
 def norm_bound(n_columns: int, largest: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from tacit.preprocessing._columns import (
     columns_of,
     norm_bound,
     of_each_column,
+    public_fill,
     public_ranges,
     stretched,
     zero_stays,
@@ -29,7 +29,6 @@ from tacit.preprocessing._parameters import (
     is_list,
     is_missing,
     is_several,
-    number,
     shown,
 )
 
@@ -99,7 +98,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             columns = columns_of(self)
             ranges = public_ranges(self.ranges, columns)
             target = checked_pair(self.target, "target")
-            self._fill, self._target = self._public_fill(columns), target
+            self._fill, self._target = public_fill(self.missing, columns), target
             self.ranges_ = ranges
             self.x_norm_ = norm_bound(len(columns), max(map(abs, target)))
         return self
@@ -120,19 +119,6 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = checked_values(X, accept_sparse=True, allow_missing=filled)
         lows, highs = np.array(self.ranges_).T
         return stretched(canonical(X), lows, highs, self._target, self._fill)
-
-    def _public_fill(self, columns: Sequence[Any]) -> NDArray[np.float64] | None:
-        """Return the public stand-in for a missing value of each column."""
-        if self.missing is None:
-            return None
-        given = self.missing
-        if not (isinstance(given, Mapping) or is_list(given)):
-            given = [given] * len(columns)
-        values = of_each_column(given, columns, "missing", "value")
-        found = [number(value) for value in values]
-        if not all(map(isfinite, found)):
-            raise ValueError("missing must be None or finite numbers, one a column.")
-        return np.array(found)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare to scikit-learn what is accepted and kept."""

@@ -19,10 +19,14 @@ from tacit.reports._format import clean, number, percent, tiny
 __all__ = [
     "BETWEEN",
     "BOTH",
+    "NARROW",
+    "Chart",
     "attacker_chart",
+    "axis",
     "chart",
     "coefficient_chart",
     "curve_chart",
+    "names_axis",
     "spend_chart",
 ]
 
@@ -95,7 +99,7 @@ def curve_chart(points: Points, guarantee: Mapping[str, float], width: int) -> C
     bottom = min(log10(lowest), y) - 0.3
     powers = range(0, floor(-bottom) + 1, ceil(-bottom / 6))
     chart = Chart(
-        _axis("epsilon (ε)", 0, right, 4 if width < 500 else 7),
+        axis("epsilon (ε)", 0, right, 4 if width < 500 else 7),
         _Axis(
             "delta (δ), log scale",
             bottom,
@@ -129,8 +133,8 @@ def spend_chart(
         [(seq, spent), (later, spent)] for (seq, spent), (later, _) in pairwise(ends)
     ]
     chart = Chart(
-        _axis("record", 0, right, 6, least=1),
-        _axis("epsilon spent", 0, 1.08 * max(budget, *(e[1] for e in ends)), 7),
+        axis("record", 0, right, 6, least=1),
+        axis("epsilon spent", 0, 1.08 * max(budget, *(e[1] for e in ends)), 7),
         width,
         210 if width < 500 else 260,
     )
@@ -142,15 +146,21 @@ def spend_chart(
     return chart
 
 
-def coefficient_chart(rows: Points, width: int, title: str = "coefficient") -> Chart:
-    """Chart of coefficients, first on top, with bars from low to high if known."""
-    narrow = width < 500
+def coefficient_chart(
+    rows: Points,
+    width: int,
+    title: str = "coefficient",
+    among: tuple[float, ...] = (),
+) -> Chart:
+    """Chart of coefficients, first on top, with bars from low to high if known.
+
+    The axis has all numbers of ``among`` too.
+    """
     ends = [row[name] for row in rows for name in ("value", "low", "high")]
-    known = [0.0, *(1.04 * end for end in ends if _is_known(end))]
-    names = [_truncated(row["name"], 16 if narrow else 32) for row in rows]
+    known = [0.0, *among, *(1.04 * end for end in ends if _is_known(end))]
     chart = Chart(
-        _axis(title, min(known), max(known), 4 if narrow else 9),
-        _Axis("", len(rows), 0, {k + 0.5: name for k, name in enumerate(names)}),
+        axis(title, min(known), max(known), 4 if width < 500 else 9),
+        names_axis([row["name"] for row in rows], width),
         width,
         20 * len(rows),
     )
@@ -180,7 +190,13 @@ class _Axis:
         return (value - self.start) / (self.end - self.start)
 
 
-def _axis(title: str, low: float, high: float, most: int, least: float = 0) -> _Axis:
+def names_axis(names: Sequence[str], width: int) -> _Axis:
+    """Return an axis of names, the first on top."""
+    shown = [_truncated(name, 16 if width < 500 else 32) for name in names]
+    return _Axis("", len(names), 0, {k + 0.5: name for k, name in enumerate(shown)})
+
+
+def axis(title: str, low: float, high: float, most: int, least: float = 0) -> _Axis:
     """Return an axis with at most ``most`` round steps of at least ``least``."""
     if high - low < 1 / _LARGEST:
         low, high = low - 1, high + 1
@@ -222,6 +238,11 @@ class Chart:
         path = _path([self.at(*point) for point in points])
         style = {"stroke": f"var(--{color})", "stroke_width": width, **style}
         self._add("path", d=path, fill="none", **style)
+
+    def area(self, points: Positions, color: str, opacity: float) -> None:
+        """Fill the polygon with these corners."""
+        path = _path([self.at(*point) for point in points])
+        self._add("path", d=path + "Z", fill=f"var(--{color})", opacity=opacity)
 
     def mark(
         self, x: float, y: float, radius: float, color: str, corners: Positions = ()

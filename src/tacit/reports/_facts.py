@@ -14,6 +14,7 @@ from tacit.privacy.attacker import curve_of
 from tacit.privacy.budget import exactly
 from tacit.reports._audits import AuditTable, audits_of
 from tacit.reports._fairness import GroupTable, charged_table
+from tacit.reports._shapes import AdditiveShapes
 
 __all__ = ["Facts", "restored_report"]
 
@@ -22,16 +23,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *(
-        "stream",
-        "student",
-        "additive",
-        "side",
-        "fairness",
-        "audits",
-        "solver",
-        "budget",
-    ),
+    *("stream", "student", "side", "shapes", "fairness", "audits", "solver", "budget"),
 )
 # Types of the parts of some entries, and what is said of them; earlier versions did not
 # write those of _LATER
@@ -58,11 +50,6 @@ _FORMS: dict[str, tuple[dict[str, Any], str]] = {
         "the number of 'teachers', how many labels were queried ('asked') and released "
         "('answered'), whether only labels are private ('labels_only') and whether "
         "rows of a person are protected together ('by_person')",
-    ),
-    "additive": (
-        {"columns": list, "pairs": list},
-        "the names of the 'columns' that the model has shapes of, and of the columns "
-        "of each of its 'pairs'",
     ),
     "side": (
         {"items": int, "vectors": int, "max_ratings": int | None}
@@ -94,13 +81,15 @@ class Facts:
     fairness: tuple[GroupTable, ...] = ()
     audits: tuple[AuditTable, ...] = ()
     budget: Budget | None = None
+    shapes: AdditiveShapes | None = None
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
-        # none of these is a table of coefficients
+        # long: one check of an entry after another
+        # these are no tables of coefficients
         others = any(
-            facts.get(name) is not None for name in ("student", "additive", "side")
+            facts.get(name) is not None for name in ("student", "side", "shapes")
         )
         without = _WEIGHTS if others else ()
         missing = [n for n in _NEEDED if n not in facts and n not in without]
@@ -134,6 +123,9 @@ class Facts:
             fairness,
             tuple(audits_of(plain["audits"] or (), "facts['audits']", plain)),
             None if plain["budget"] is None else Budget.from_dict(plain["budget"]),
+            None
+            if plain["shapes"] is None
+            else AdditiveShapes.of(plain["shapes"], plain["classes"]),
         )
 
     @property

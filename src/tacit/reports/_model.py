@@ -19,7 +19,6 @@ __all__ = [
     "schema_of",
     "selection_of",
     "target_of",
-    "terms_of",
 ]
 
 # Coefficients drawn and listed of one output (FEWER_LISTED if there are more than
@@ -136,24 +135,6 @@ def selection_of(facts: Facts) -> dict[str, Any] | None:
         # if all columns are requested, no selection is made or charged
         "all": first is not None and first["asked"] >= len(facts.features),
         "total": facts.parts[0].guarantee.epsilon,
-    }
-
-
-def terms_of(additive: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the columns and the pairs of an additive model, the first of them."""
-    if additive is None:
-        return None
-    columns, pairs = additive["columns"], additive["pairs"]
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
-        raise ValueError("facts['additive'] must have two names for each pair.")
-    return {
-        "columns": [truncated(name, 80) for name in columns[:MOST_LISTED]],
-        "more_columns": max(0, len(columns) - MOST_LISTED),
-        "pairs": [
-            " and ".join(truncated(name, 80) for name in pair)
-            for pair in pairs[:MOST_LISTED]
-        ],
-        "more_pairs": max(0, len(pairs) - MOST_LISTED),
     }
 
 

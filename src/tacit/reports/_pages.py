@@ -27,8 +27,8 @@ from tacit.reports._model import (
     schema_of,
     selection_of,
     target_of,
-    terms_of,
 )
+from tacit.reports._shape_charts import shape_charts
 
 __all__ = ["audit_html", "card_html", "card_markdown", "fairness_html", "report_html"]
 
@@ -73,6 +73,7 @@ def report_html(facts: Mapping[str, Any]) -> str:
     """
     context = _context(Facts.of(facts))
     context["charts"] = _drawn(context) | _fairness_charts(context["fairness"])
+    context["charts"] |= shape_charts(context["shapes"])
     return environment(html=True).get_template("report.html").render(context)
 
 
@@ -224,9 +225,9 @@ def _model_context(facts: Facts) -> dict[str, Any]:
         "selection": selection_of(facts),
         "stream": plain["stream"] and {"last_refit": None, **plain["stream"]},
         "student": plain["student"],
-        "additive": terms_of(plain["additive"]),
         "side": plain["side"],
-        "linear": all(plain[name] is None for name in ("student", "additive", "side")),
+        "shapes": facts.shapes,
+        "linear": all(plain[name] is None for name in ("student", "side", "shapes")),
         "noise": plain["noise"],
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),

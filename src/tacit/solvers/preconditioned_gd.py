@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, if_given, plain, positive
-from tacit.convex import Logistic
 from tacit.convex.objective import chunks, second_moments
 from tacit.data import Rows
 from tacit.exceptions import PlanError
@@ -26,12 +25,10 @@ from tacit.solvers._base import (
     Result,
     Solver,
     SolverPlan,
-    WeightNoise,
     require_delta,
 )
 from tacit.solvers._gradients.descent import (
     at_zero,
-    clip_needed,
     derivative_clipped,
     descend,
     gradient_sensitivity,
@@ -39,13 +36,12 @@ from tacit.solvers._gradients.descent import (
     noise_level,
     usual_clip,
 )
+from tacit.solvers._gradients.response import Landing, descent_noise
 
 __all__ = [
     "MOST_FEATURES",
-    "Landing",
     "PreconditionedGD",
     "PreconditionedGDPlan",
-    "descent_noise",
 ]
 
 Array = NDArray[np.float64]
@@ -220,24 +216,37 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
 
     def run(self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator) -> Result:
         """Release the moments, then take the planned number of steps."""
+        landing = self.landing(plan, rows, rng)
+        return Result(landing.W, descent_noise(plan, landing))
+
+    def landing(
+        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
+    ) -> Landing:
+        """Do what `run` does, and return everything that it released.
+
+        For algorithms of which this is a part.
+        """
         problem = plan.problem
+        path: list[tuple[Array, Array]] = []
         noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
         direction = _preconditioner(plan, noisy)
 
         def noisy_direction(W: Array) -> Array:
             total = rows.sum(derivative_clipped(problem, W, plan.clip))[0]
-            gradient = plan.mechanism(total, rng) + problem.ridge * W
-            return np.asarray(direction @ gradient, dtype=np.float64)
+            gradient = plan.mechanism(total, rng)
+            path.append((W, gradient))
+            step = direction @ (gradient + problem.ridge * W)
+            return np.asarray(step, dtype=np.float64)
 
         (W,) = deque(descend(plan, "PreconditionedGD", noisy_direction), maxlen=1)
-        landing = Landing(
+        return Landing(
             W,
             direction,
             noisy,
             plan.moments.scale(problem.n_features),
             plan.mechanism.scale(problem.size),
+            tuple(path),
         )
-        return Result(W, descent_noise(plan, landing))
 
 
 @dataclass(frozen=True)
@@ -279,133 +288,3 @@ def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) ->
     reach = STEP * n_steps / ((1 - MOMENTUM) * start.curvature)
     low_noise = reach * (0.04 * ratio + ratio**2) * clip / typical
     return 0.5 * moments + low_noise * squared
-
-
-# Points of a normal distribution, and their weights
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-# The noisy moments are moved by this many standard deviations of an entry, down and up:
-# where any stated standard deviation changes by more than the factor, the moments do
-# not settle it
-DOUBT = 2.0
-LEAST_CERTAIN = 1.25
-
-
-@dataclass(frozen=True, eq=False)
-class Landing:
-    """Released numbers of a descent: its last weights and what led to them.
-
-    ``moment_scale`` is the noise on the diagonal of ``moments``, ``scale`` that on
-    each entry of a gradient.
-    """
-
-    W: Array
-    direction: Array
-    moments: Array
-    moment_scale: float
-    scale: float
-
-
-def descent_noise(plan: PreconditionedGDPlan, landing: Landing) -> WeightNoise | None:
-    """Return the noise of the last weights, or None where it does not show.
-
-    For the logistic loss of two classes, as others do not determine what curvature
-    their rows have, and where the moments are known well enough.
-    """
-    loss = plan.problem.loss
-    if not isinstance(loss, Logistic) or isfinite(clip_needed(plan.problem, plan.clip)):
-        return None
-    values, axes = np.linalg.eigh(landing.moments)
-    best = _cleaned(values, landing.moment_scale)
-    doubt = DOUBT * landing.moment_scale
-    stated, low, high = (
-        _std(plan, loss, landing, (axes * np.maximum(spread, 0.0)) @ axes.T)
-        for spread in (best, best + doubt, np.maximum(best, 0.0) - doubt)
-    )
-    certain = np.isfinite(stated) & (high <= LEAST_CERTAIN * low)
-    if not bool(certain.all()):
-        return None
-    return WeightNoise(
-        stated[:, None],
-        "approximate: the response of the last steps to their noise, for rows that are "
-        "about normal and weights near the minimum",
-    )
-
-
-def _cleaned(values: Array, scale: float) -> Array:
-    """Return what the exact moments are along the axes of the noisy ones.
-
-    Noise pushes eigenvalues apart; this takes it back (Bun, Allez, Bouchaud and Potters
-    2016, for symmetric Gaussian noise).
-    """
-    gaps = values[:, None] - values
-    push = gaps / (gaps**2 + 2 * scale**2)
-    cleaned: Array = values - scale**2 * push.sum(axis=1)
-    return cleaned
-
-
-def _std(
-    plan: PreconditionedGDPlan, loss: Logistic, landing: Landing, moments: Array
-) -> Array:
-    """Return the standard deviation of the last weights, given exact moments."""
-    P = landing.direction
-    values, axes = np.linalg.eigh(P)
-    root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
-    hessian = _hessian(plan, loss, moments, landing.W[:, 0])
-    if hessian is None:
-        return np.full(len(P), np.nan)
-    contraction, basis = np.linalg.eigh(root @ hessian @ root)
-    response = _responses(plan, np.maximum(contraction, 0.0))
-    spread = (response.T @ response) * (basis.T @ P @ basis)
-    back = root @ basis
-    variance: Array = np.einsum("ij,jk,ik->i", back, spread, back)
-    return landing.scale * np.sqrt(np.maximum(variance, 0.0))
-
-
-def _hessian(
-    plan: PreconditionedGDPlan, loss: Logistic, moments: Array, w: Array
-) -> Array | None:
-    """Return the Hessian at ``w`` of rows that are about normal with these moments.
-
-    None where margins would have no spread, which is a sign of too much noise.
-
-    Labels follow the model itself. A function f of the margin z has by Stein's identity
-    ``E f(z) x x^T = E f C + E f'' C w w^T C`` for centered rows of covariance C, and
-    the mean adds terms with f'.
-    """
-    problem, n = plan.problem, plan.problem.n_rows
-    second = moments / n
-    # without a constant feature the moments do not contain the mean
-    constant = problem.constant
-    mean = np.zeros(len(w)) if constant is None else second[-1] / constant
-    covariance = second - np.outer(mean, mean)
-    center = float(w @ mean)
-    variance = float(w @ covariance @ w)
-    if not variance > 0:
-        return None
-    width = sqrt(variance)
-    z = center + width * NODES
-    up = loss.probability(z)
-    ones = np.ones(len(z))
-    curved = up * loss.curvature(ones, z[:, None])[:, 0]
-    curved += (1 - up) * loss.curvature(-ones, z[:, None])[:, 0]
-    flat, tilt, bend = (
-        float(WEIGHTS @ (curved * part)) for part in (ones, NODES, NODES**2 - 1)
-    )
-    along = covariance @ w / width
-    hessian = flat * second + bend * np.outer(along, along)
-    hessian += tilt * (np.outer(along, mean) + np.outer(mean, along))
-    result: Array = n * hessian + problem.ridge * np.eye(len(w))
-    return result
-
-
-def _responses(plan: PreconditionedGDPlan, contraction: Array) -> Array:
-    """Return, for noise one step ago, two and so on, how far it moved the weights."""
-    out = np.zeros((plan.n_steps, len(contraction)))
-    W = np.zeros(len(contraction))
-    ahead, noise = W, 1.0
-    for row in out:
-        moved = ahead - plan.step * (contraction * ahead + noise)
-        ahead, W, noise = moved + plan.momentum * (moved - W), moved, 0.0
-        row[:] = W
-    return out

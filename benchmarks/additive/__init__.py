@@ -1,0 +1,1 @@
+"""Additive models: against DP-EBM, linear models and models without privacy."""

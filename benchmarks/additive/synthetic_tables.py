@@ -1,0 +1,132 @@
+"""Random tables that the rules of additive models are fitted on; no real row is read.
+
+Numbers are uniform, normal, skewed, far from the end of their range, zero in most rows
+or integers; columns are correlated; shapes are straight, monotone, bumps, jumps and
+waves; some pairs of columns interact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import norm, rankdata
+
+from tacit._random import as_generator
+
+TEST_ROWS = 6000
+KINDS = ("uniform", "normal", "skewed", "wide", "zeros", "integer")
+SHAPES = ("linear", "monotone", "monotone", "bump", "jump", "wave")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, public facts and what is to be learned; the first ``n`` rows are to fit."""
+
+    X: np.ndarray
+    ranges: dict
+    categories: dict
+    signal: np.ndarray  # log-odds of the second class, or the mean of the target
+    y: np.ndarray
+    n: int
+    y_range: tuple | None
+
+    def excess(self, model):
+        """Return points of accuracy, or of variance, lost to the best prediction."""
+        X, signal = self.X[self.n :], self.signal[self.n :]
+        if self.y_range is None:
+            up = expit(signal)
+            right = np.where(model.decision_function(X) > 0, up, 1 - up)
+            return 100 * float(np.mean(np.maximum(up, 1 - up) - right))
+        off = model.predict(X) - signal
+        return 100 * float(np.mean(off**2) / self.y.var())
+
+
+def drawn(seed, *, regression=False, most=60_000):
+    """Return a random table."""
+    rng = as_generator(seed)
+    n = int(np.exp(rng.uniform(np.log(1500), np.log(most))))
+    rows, d = n + TEST_ROWS, int(rng.integers(4, 16))
+    factors = rng.standard_normal((rows, 3))
+    cells, ranges, categories = np.empty((rows, d), dtype=object), {}, {}
+    signal, numbers = np.zeros(rows), []
+    for k in range(d):
+        common, direction = rng.uniform(0, 0.9), rng.standard_normal(3)
+        latent = factors @ direction / np.linalg.norm(direction)
+        latent = np.sqrt(common) * latent
+        latent += np.sqrt(1 - common) * rng.standard_normal(rows)
+        weight = np.exp(rng.normal()) * (rng.random() < 0.8)
+        if rng.random() < 0.25:
+            size = int(rng.integers(2, 20))
+            odds = 1.2 * rng.standard_normal(size)
+            odds = odds + 0.5 * latent[:, None] * rng.standard_normal(size)
+            chosen = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+            cells[:, k], categories[k] = chosen, list(range(size))
+            signal += weight * standard(rng.standard_normal(size)[chosen])
+        else:
+            values, ranges[k] = column(rng.choice(KINDS), latent, rng)
+            cells[:, k] = values
+            numbers.append((values, ranges[k]))
+            signal += weight * shape(values, ranges[k], rng.choice(SHAPES), rng)
+    for _ in range(int(rng.integers(0, 4)) if len(numbers) > 1 else 0):
+        first, second = rng.choice(len(numbers), 2, replace=False)
+        product = shape(*numbers[first], "monotone", rng)
+        signal += 0.5 * product * shape(*numbers[second], "monotone", rng)
+    signal = standard(signal)
+    if not regression:
+        signal = signal * np.exp(rng.uniform(np.log(0.8), np.log(4)))
+        signal = signal + rng.uniform(-1.5, 1.5)
+        y = (rng.random(rows) < expit(signal)).astype(int)
+        return Table(cells, ranges, categories, signal, y, n, None)
+    y = signal + rng.uniform(0.3, 1.2) * rng.standard_normal(rows)
+    low, high = np.quantile(y, [0.001, 0.999])
+    wide = rng.uniform(0, 0.5, size=2) * (high - low)
+    ends = (float(low - wide[0]), float(high + wide[1]))
+    return Table(cells, ranges, categories, signal, np.clip(y, low, high), n, ends)
+
+
+def standard(values):
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 1e-9 else 0.0 * values
+
+
+def column(kind, latent, rng):
+    """Return numbers of a kind, and their public range."""
+    if kind == "uniform":
+        return norm.cdf(latent), (0.0, 1.0)
+    if kind == "normal":
+        center, spread = rng.uniform(0.3, 0.7), rng.uniform(0.05, 0.25)
+        return np.clip(center + spread * latent, 0, 1), (0.0, 1.0)
+    if kind == "skewed":
+        spread = rng.uniform(0.5, 1.5)
+        high = float(np.exp(spread * rng.uniform(3, 5)))
+        return np.minimum(np.exp(spread * latent), high), (0.0, high)
+    if kind == "wide":
+        high = float(np.exp(rng.uniform(3, 7)))
+        return np.minimum(np.exp(rng.uniform(0.3, 1.0) * latent), high), (0.0, high)
+    if kind == "zeros":
+        start = rng.uniform(-1, 1.5)
+        rest = np.exp(rng.uniform(0.5, 1.0) * (latent - start) + 1)
+        return np.minimum(np.where(latent > start, rest, 0.0), 100.0), (0.0, 100.0)
+    most = int(rng.integers(4, 60))
+    values = np.round(most / 2 + latent * most * rng.uniform(0.1, 0.3))
+    return np.clip(values, 0, most), (0.0, float(most))
+
+
+def shape(values, ends, kind, rng):
+    """Return a random function of a column, in its ranks or in its range."""
+    if rng.random() < 0.5:
+        t = rankdata(values) / len(values)
+    else:
+        t = (values - ends[0]) / (ends[1] - ends[0])
+    if kind == "monotone":
+        t = np.tanh((t - rng.uniform(0.2, 0.8)) * rng.uniform(2, 10))
+    elif kind == "bump":
+        t = np.exp(-(((t - rng.uniform(0.1, 0.9)) / rng.uniform(0.05, 0.3)) ** 2))
+    elif kind == "jump":
+        steps = range(int(rng.integers(1, 4)))
+        t = sum(rng.normal() * (t > rng.uniform()) for _ in steps)
+    elif kind == "wave":
+        t = np.sin(2 * np.pi * (rng.uniform(0.5, 3) * t + rng.uniform()))
+    return standard(t)
