@@ -20,6 +20,7 @@ __all__ = [
     "class_by",
     "class_named",
     "classes_by",
+    "classes_with",
     "declares",
     "declaring",
     "modules_of",
@@ -80,6 +81,20 @@ def class_by(fact: str, value: str, *packages: str) -> type[Any] | None:
             if vars(kind)[fact] == value
         ),
         None,
+    )
+
+
+@lru_cache(maxsize=256)
+def classes_with(fact: str, value: str, *packages: str) -> tuple[type[Any], ...]:
+    """Return all classes that declare this value, such as those that share a name.
+
+    Only modules whose source has the value as a string are loaded.
+    """
+    return tuple(
+        kind
+        for module in _mentioning(f'"{re.escape(value)}"', packages)
+        for kind in declaring(fact, module, nested=False)
+        if vars(kind)[fact] == value
     )
 
 

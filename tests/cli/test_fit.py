@@ -8,8 +8,10 @@ import pytest
 from tests.cli.story import fit_arguments, ledger_of, spent
 from tests.public import public
 
+import tacit.additive
 import tacit.linear_model
-from tacit.cli._options import models
+from tacit._discovery import classes_with
+from tacit.cli._options import MODELS, models
 from tacit.exceptions import LedgerUnavailable
 from tacit.persistence import read
 
@@ -233,8 +235,12 @@ def test_what_is_planned_is_what_is_charged(census, run):
 
 
 def test_every_estimator_has_a_name_at_the_command_line():
-    named = {kind.__name__ for kind in models().values()}
-    assert named == public(tacit.linear_model, "fit")
+    kinds = [
+        kind for name in models() for kind in classes_with("model_name", name, *MODELS)
+    ]
+    assert {kind.__name__ for kind in kinds} == (
+        public(tacit.linear_model, "fit") | public(tacit.additive, "fit")
+    )
 
 
 def test_a_schema_without_a_target_is_named(census, run):

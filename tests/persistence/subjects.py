@@ -6,6 +6,7 @@ from sklearn.base import clone, is_classifier
 from tests.cases import other_estimators
 
 from tacit._random import as_generator
+from tacit.additive import AdditiveClassifier, AdditiveRegressor
 from tacit.convex import L1, Box, ElasticNet, L1Ball, L2Ball
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.linear_model import ElasticNet as SparseElasticNet
@@ -203,6 +204,57 @@ def linear_models():
     }
     others = {repr(m): fitted(clone(m)) for m in other_estimators(found.values())}
     return {**found, **others}
+
+
+def cells(n=400):
+    """Return rows with a number, some of them missing, and two kinds of categories."""
+    rng = as_generator(1)
+    age, size, group = (
+        rng.normal(size=n),
+        rng.integers(3, size=n),
+        rng.integers(4, size=n),
+    )
+    age[7] = np.nan
+    sizes, groups = np.array(["a", "b", "?"]), np.array([0, 1, 2.5, None], dtype=object)
+    return pd.DataFrame({"age": age, "Größe": sizes[size], "y = x": groups[group]})
+
+
+def additive_models():
+    """Return fitted additive models, with all sorts of columns, labels and pairs."""
+    X = cells()
+    label = (X["age"] > 0).to_numpy().astype(int) + (X["y = x"] == 1).to_numpy()
+    named = {
+        "ranges": {"age": (-3, 3)},
+        "categories": {"Größe": ["a", "b"], "y = x": (0, True, 2.5)},
+    }
+    listed = {"ranges": [(-1, 1.0), None, None], "categories": [None, ["a"], [0, 1]]}
+    text = np.array(["no", "yes"])
+    return {
+        "additive": AdditiveClassifier(8.0, interactions=2, **named).fit(X, label > 0),
+        "additive of three": AdditiveClassifier(
+            np.float32(1.5), classes=range(3), interactions=[("age", "y = x")], **named
+        ).fit(X, label),
+        "additive by position": AdditiveClassifier(
+            1.0, 1e-5, classes=text, neighbors=Neighbors.ADD_OR_REMOVE_ONE, **listed
+        ).fit(X.to_numpy(dtype=object), text[(label > 0).astype(int)]),
+        "additive numbers": AdditiveRegressor(
+            8.0,
+            ranges=np.array([[-1, 1], [-2, 2], [0, 1]]),
+            y_range=(-1, np.int64(3)),
+            interactions=3,
+        ).fit(rows(2), rows(2)[:, 0]),
+        "additive edited": AdditiveClassifier(4.0, monotone={"age": -1}, **named)
+        .fit(X, label > 0)
+        .set_shape("Größe", [0.5, -0.25, 0.0, 1.0])
+        .set_shape("age", np.negative)
+        .set_shape("age", np.sign),
+        "additive categories": AdditiveRegressor(
+            0.3,
+            categories={"age": ["a", 2], "Größe": ["b", -0.5, False], "y = x": [1]},
+            y_range=(0, 9),
+            interactions=[("y = x", "age")],
+        ).fit(X, label),
+    }
 
 
 def steps():

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.persistence.forging import forge, npz, put, refused_in_place_of, rejected
 from tests.persistence.subjects import (
+    additive_models,
     fitted,
     linear_models,
     rows,
@@ -34,7 +35,12 @@ from tacit.persistence import (
 )
 
 MODEL = fitted(LogisticRegression(1.0, classes=range(3)), [0, 1, 2], names=True)
-SUBJECTS = {**linear_models(), **steps(), **stream_models()}
+SUBJECTS = {
+    **linear_models(),
+    **additive_models(),
+    **steps(),
+    **stream_models(),
+}
 
 
 @pytest.fixture

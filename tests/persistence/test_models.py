@@ -1,6 +1,7 @@
 """What is read is what was written, to the bit."""
 
 import json
+from copy import deepcopy
 from dataclasses import fields
 
 import numpy as np
@@ -10,6 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from tests.persistence.subjects import (
     NAMES,
+    additive_models,
+    cells,
     fitted,
     linear_models,
     rows,
@@ -19,7 +22,10 @@ from tests.persistence.subjects import (
     targets,
 )
 
-from tacit._random import as_generator
+from tacit._random import Seed, as_generator
+from tacit.additive import AdditiveRegressor
+from tacit.additive._bins import Bins
+from tacit.additive._shapes import Edit, PairShape, Shape
 from tacit.convex import L1
 from tacit.evaluation import noise_intervals
 from tacit.feature_selection._base import PrivateSelector
@@ -39,6 +45,11 @@ from tacit.persistence._kinds import saved_kinds
 from tacit.solvers import SampleAndAggregate
 
 MODELS, STEPS, STREAMS = linear_models(), steps(), stream_models()
+ADDITIVE = additive_models()
+
+
+# Parts of fitted models that are not compared by their own equality
+ARRAYS_INSIDE = (CoefficientNoise, SelectionPath, Bins, Shape, PairShape)
 
 
 def same(first, second):
@@ -50,11 +61,13 @@ def same(first, second):
             and first.shape == second.shape
             and first.tolist() == second.tolist()
         )
-    if isinstance(first, CoefficientNoise | SelectionPath):
+    if isinstance(first, ARRAYS_INSIDE):
         parts = [
             (getattr(first, f.name), getattr(second, f.name)) for f in fields(first)
         ]
-        return all(same(*pair) for pair in parts)
+        return type(first) is type(second) and all(same(*pair) for pair in parts)
+    if type(first) is type(second) and isinstance(first, list | Edit):
+        return len(first) == len(second) and all(map(same, first, second))
     if isinstance(first, PrivateSelector):
         one, other = (part.get_params(deep=False) for part in (first, second))
         one.pop("random_state"), other.pop("random_state")
@@ -86,7 +99,8 @@ def assert_same_model(model, again, *, but=()):
 
 
 def test_every_kind_is_here():
-    every = [*MODELS.values(), *STEPS.values(), *STREAMS.values()]
+    subjects = (MODELS, ADDITIVE, STEPS, STREAMS)
+    every = [model for kind in subjects for model in kind.values()]
     assert {type(model).__name__ for model in every} == set(saved_kinds())
 
 
@@ -101,6 +115,59 @@ def test_a_linear_model_comes_back_to_the_bit(name, tmp_path):
             first, second = (getattr(m, method)(X) for m in (model, again))
             assert first.dtype == second.dtype
             assert_array_equal(first, second)
+
+
+def rows_for(model):
+    """Return rows that an additive model was fitted to, as it was given them."""
+    if hasattr(model, "feature_names_in_"):
+        return cells()
+    return rows(1) if model.categories is None else cells().to_numpy(dtype=object)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_an_additive_model_comes_back_to_the_bit(name, tmp_path):
+    model = ADDITIVE[name]
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert_same_model(model, again)
+    X = rows_for(model)
+    for method in ("predict", "predict_proba", "decision_function", "contributions"):
+        if hasattr(model, method):
+            first, second = (getattr(m, method)(X) for m in (model, again))
+            assert first.dtype == second.dtype
+            assert_array_equal(first, second)
+    assert digest(tmp_path / "model") == digest(save_model(again, tmp_path / "again"))
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_an_additive_model_that_was_read_can_be_fitted_again(name, tmp_path):
+    model = ADDITIVE[name]
+    again = load_model(save_model(model, tmp_path / "model"))
+    X, y = rows_for(model), model.predict(rows_for(model))
+    ours, theirs = (
+        clone(m).set_params(random_state=Seed(3)).fit(X, y).predict(X)
+        for m in (model, again)
+    )
+    assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ranges": {"age": (-3, 4)}}, {"categories": {"Größe": ["a"], "y = x": [0, 1]}}],
+)
+def test_columns_changed_after_the_fit_are_refused(change, tmp_path):
+    model = deepcopy(ADDITIVE["additive"]).set_params(**change)
+    with pytest.raises(ModelFileError, match="not those of the fit; set them back"):
+        save_model(model, tmp_path / "model")
+
+
+@pytest.mark.parametrize("cell", [b"a", 10**400, np.datetime64("2020")])
+def test_categories_that_are_not_plain_are_refused(cell, tmp_path):
+    X = cells()[["age"]]
+    model = AdditiveRegressor(1.0, categories={"age": [cell]}, y_range=(0, 1))
+    with pytest.raises(ModelFileError, match=r"^categories") as found:
+        save_model(model.fit(X, np.zeros(len(X))), tmp_path / "model")
+    assert "\n" not in str(found.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
 from tests.persistence.subjects import (
     Y_RANGE,
+    additive_models,
     linear_models,
     rows,
     steps,
@@ -15,6 +16,7 @@ from tests.persistence.subjects import (
 )
 
 from tacit import (
+    additive,
     ensemble,
     feature_selection,
     linear_model,
@@ -43,7 +45,7 @@ from tacit.privacy import Neighbors
 from tacit.recommend import MatrixCompletion
 
 PACKAGES = (
-    *(ensemble, feature_selection, linear_model),
+    *(additive, ensemble, feature_selection, linear_model),
     *(model_selection, preprocessing, recommend, streaming),
 )
 X = rows()
@@ -87,7 +89,8 @@ def others():
 
 @pytest.fixture(scope="module")
 def fitted():
-    return {**linear_models(), **steps(), **stream_models(), **others()}
+    subjects = (linear_models(), additive_models(), steps(), stream_models(), others())
+    return {name: model for part in subjects for name, model in part.items()}
 
 
 def read_again(model):

@@ -30,9 +30,13 @@ Codes = NDArray[np.int32]
 
 # Equal parts of a public range, of which private bins are made
 CELLS = 2**14
+# Types of cells that pandas puts where one is missing
+MARKS = ("NAType", "NaTType")
 # Codes of a category that is not listed, and of a missing cell, after the listed ones
 OTHER, MISSING = 0, 1
 MOST_CATEGORIES = 10_000
+# Names of columns that an error lists
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,14 @@ def _by_column(given: Any, parameter: str, names: Sequence[Any]) -> dict[Any, An
     if given is None:
         return {}
     if isinstance(given, Mapping):
+        for name in given:
+            if name not in names:
+                few = ", ".join(map(repr, names[:MOST_NAMED]))
+                more = ", ..." if len(names) > MOST_NAMED else ""
+                raise ValueError(
+                    f"{parameter} has an entry for column {shown(name)}, and X has no "
+                    f"such column; take it out, or name one of {few}{more}."
+                )
         return {name: given[name] for name in names if name in given}
     if not is_list(given):
         raise ValueError(
@@ -131,7 +143,8 @@ def _by_column(given: Any, parameter: str, names: Sequence[Any]) -> dict[Any, An
 def _public_list(given: Any, name: Any) -> tuple[Any, ...]:
     """Return the categories of a column: at least one, distinct, none missing."""
     try:
-        categories = () if isinstance(given, str) else tuple(given)
+        # the order of a set is not public
+        categories = tuple(given) if is_several(given) else ()
         distinct = 0 < len(set(categories)) == len(categories) <= MOST_CATEGORIES
     except TypeError:
         categories, distinct = (), False
@@ -148,25 +161,58 @@ def codes_of(X: Any, columns: Sequence[Column]) -> Codes:
 
     Every cell is read by itself: numbers as floats, categories by equality.
     """
-    found = np.empty((X.shape[0], len(columns)), dtype=np.int32)
-    table = X if hasattr(X, "iloc") else listed(X)
+    table = listed(X)
+    found = np.empty((table.shape[0], len(columns)), dtype=np.int32)
     numeric = [k for k, column in enumerate(columns) if column.is_numeric]
     if numeric:
         part = table.iloc[:, numeric] if hasattr(table, "iloc") else table[:, numeric]
-        values = checked_values(part, allow_missing=True, finite=False)
+        part = _with_none(part)
+        values = checked_values(
+            part, allow_missing=True, finite=False, encode="or give their categories"
+        )
         for position, k in enumerate(numeric):
             found[:, k] = _cells(values[:, position], columns[k])
     for k, column in enumerate(columns):
         if not column.is_numeric:
-            found[:, k] = _categories(_cells_as_written(table, k), column)
+            found[:, k] = _categories(_cells_as_written(table, k, column), column)
     return found
 
 
-def _cells_as_written(table: Any, position: int) -> list[Any]:
-    if hasattr(table, "iloc"):
-        cells: list[Any] = column_cells(table.iloc[:, position]).tolist()
-        return cells
-    return list(np.asarray(table)[:, position].tolist())
+def _with_none(part: Any) -> Any:
+    """Return columns of numbers with None for cells that pandas marks as missing."""
+
+    def unmarked(cells: NDArray[Any]) -> NDArray[Any]:
+        marked = [type(cell).__name__ in MARKS for cell in cells.flat]
+        if not any(marked):
+            return cells
+        plain = cells.copy()
+        plain[np.reshape(marked, cells.shape)] = None
+        return plain
+
+    if not hasattr(part, "iloc"):
+        return unmarked(part) if part.dtype.kind == "O" else part
+    objects = [
+        k
+        for k, kind in enumerate(part.dtypes)
+        if isinstance(kind, np.dtype) and kind.kind == "O"
+    ]
+    if objects:
+        part = part.copy(deep=False)
+        for k in objects:
+            part.isetitem(k, unmarked(np.asarray(part.iloc[:, k])))
+    return part
+
+
+def _cells_as_written(table: Any, position: int, column: Column) -> list[Any]:
+    framed = hasattr(table, "iloc")
+    cells = column_cells(table.iloc[:, position]) if framed else table[:, position]
+    if cells.dtype.kind in "mM":
+        # which are integers to Python, in a unit that depends on the type
+        raise ValueError(
+            f"column {column.name!r} has dates or spans of time, and a public list of "
+            "categories; turn its cells into strings or numbers before the fit."
+        )
+    return list(cells.tolist())
 
 
 def _cells(values: NDArray[Any], column: Column) -> Codes:
@@ -189,10 +235,10 @@ def _categories(cells: Sequence[Any], column: Column) -> Codes:
     def code(cell: Any) -> int:
         try:
             found = position.get(cell)
-        except TypeError:  # a value without a hash is listed nowhere
-            found = None
-        if found is not None:
-            return found
-        return len(listed) + (MISSING if is_missing(cell) else OTHER)
+            if found is None:
+                found = len(listed) + (MISSING if is_missing(cell) else OTHER)
+        except Exception:  # a value without a hash, or a cell's own code
+            found = len(listed) + OTHER
+        return found
 
     return np.fromiter(map(code, cells), dtype=np.int32, count=len(cells))

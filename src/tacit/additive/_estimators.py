@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import labels_found, numeric, public_range
+from tacit._estimators import Saved, labels_found, numeric, public_range
 from tacit._random import RandomSource
 from tacit._validate import at_least, positive
 from tacit.additive._model import AdditiveModel, Task
@@ -29,6 +29,12 @@ Array = NDArray[np.float64]
 
 RANGED = "cells are clipped to the ranges (chosen without looking at the data)"
 LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
+# Names of the fitted state, as plain data and as arrays
+STATE = ("starts", "pairs", "banded", "edits")
+ARRAYS = (
+    *("intercept", "values", "position", "mass"),
+    *("pair_values", "std", "edit_values"),
+)
 
 
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):
@@ -113,6 +119,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     >>> model.fit(X, y).predict([[58.0, "tenant"]])
     array([1])
     """
+
+    model_name = "additive"
+    saved = Saved("additive", (*STATE, "classes"), ARRAYS)
 
     def __init__(
         self,
@@ -298,6 +307,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     >>> bool(abs(model.fit(X, y).predict([[1.0]])[0] - 1.0) < 0.3)
     True
     """
+
+    model_name = "additive"
+    saved = Saved("additive", STATE, ARRAYS)
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.additive._bins import Bins
-from tacit.additive._columns import Column, codes_of, public_columns
+from tacit.additive._columns import Codes, Column, codes_of, public_columns
 from tacit.additive._pairs import chosen_pairs
 from tacit.additive._plan import AdditivePlan, Facts, planned_fit
 from tacit.additive._run import Found, Task, run
@@ -47,7 +47,7 @@ from tacit.additive._tables import (
 from tacit.mechanisms.noise import check_noise
 from tacit.preprocessing._columns import columns_of
 from tacit.preprocessing._public import _as_table
-from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Ledger, Neighbors, PrivacyReport
 
 __all__ = ["AdditiveModel", "PairShape", "Shape", "Task", "shape_of_column"]
 
@@ -57,8 +57,11 @@ Array = NDArray[np.float64]
 class AdditiveModel(ExplicitSeed, BaseEstimator):
     """Base of the additive classifier and regressor.
 
-    A subclass describes what it learns in ``_task``.
+    A subclass describes what it learns in ``_task``. ``reads_cells`` says that columns
+    are read as they are, with their public facts in ``ranges`` and ``categories``.
     """
+
+    reads_cells = True
 
     epsilon: float
     delta: float | None
@@ -103,13 +106,13 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             y = checked_targets(y, n_rows, labels=is_classifier(self))
             task = self._task(y)
             columns = self._public_columns(columns_of(self), task)
-            budget, plan = self._planned(columns, task, n_rows)
+            plan = self._planned(columns, task, n_rows)
             rng = noise_generator(self.random_state)
             release = Release(
                 plan.event,
-                budget,
+                plan.budget,
                 type(self).__name__,
-                (*task.assumptions, *plan.assumptions),
+                plan.assumptions,
                 seeded=is_seeded(self.random_state),
             )
             public_rows = n_rows if self._counted() else None
@@ -141,10 +144,28 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         ]
         if n_features is not None:
             at_least(1, n_features=n_features)
+        seen = columns_of(self) if hasattr(self, "n_features_in_") else []
         names: Sequence[Any] = named or range(n_features or 1)
+        if n_features == len(seen) and set(named) <= set(seen):
+            names = seen
         task = self._task(None)
         columns = self._public_columns(names, task)
-        return self._planned(columns, task, int(n_rows))[1]
+        return self._planned(columns, task, int(n_rows))
+
+    def checked_cells(self, X: Any) -> tuple[tuple[Column, ...], Codes]:
+        """Return the columns of a table to fit on, and the codes of its cells.
+
+        What a fit would reject is rejected here.
+        """
+        X = _as_table(X)
+        checked_shape(self, X, fitting=True, least_rows=0)
+        columns = self._public_columns(columns_of(self), self._task(None))
+        return columns, codes_of(X, columns)
+
+    def released_arrays(self) -> list[Array]:
+        """Return the released numbers that predictions are made of."""
+        shapes = [shape.values for shape in self.shapes_]
+        return [self.intercept_, *shapes, *(pair.values for pair in self.pairs_)]
 
     def _public_columns(self, names: Sequence[Any], task: Task) -> tuple[Column, ...]:
         """Return the public facts about all columns, checked."""
@@ -157,8 +178,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def _planned(
         self, columns: tuple[Column, ...], task: Task, n_rows: int
-    ) -> tuple[Budget, AdditivePlan]:
-        """Return the budget and the plan, from public facts alone."""
+    ) -> AdditivePlan:
+        """Return the plan, from public facts alone."""
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         check_noise(self.noise)
         names = [column.name for column in columns]
@@ -169,8 +190,21 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             task.loss,
             task.y_range,
             interactions,
+            task.assumptions,
         )
-        return budget, planned_fit(facts, budget, self.noise)
+        return planned_fit(facts, budget, self.noise)
+
+    def _synthetic_cells(self, widths: Sequence[int]) -> dict[str, Any]:
+        """Return what to change for numbers from -1 to 1 and codes of categories."""
+        pairs = self.interactions
+        most = len(widths) * (len(widths) - 1) // 2
+        return {
+            "ranges": [(-1.0, 1.0) if width == 1 else None for width in widths],
+            "categories": [None if w == 1 else list(range(w)) for w in widths],
+            # given pairs are of other columns
+            "interactions": min(most, pairs if isinstance(pairs, int) else len(pairs)),
+            "monotone": None,
+        }
 
     def _keep(self, found: Found, task: Task) -> None:
         """Set the fitted attributes: centered shapes, and the intercept."""
@@ -192,6 +226,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def _scores(self, X: Any) -> Array:
         """Return the margins of rows: the intercept and the shapes of their cells."""
+        check_is_fitted(self)
         margins: Array = self.intercept_ + sum(self._contributions(X))
         return margins
 
@@ -223,7 +258,8 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         The sum over them and ``intercept_`` is the margin. With more than two
         classes there is a last axis of them.
         """
-        return np.stack(self._contributions(X), axis=1).squeeze(-1)
+        found = np.stack(self._contributions(X), axis=1)
+        return found[..., 0] if found.shape[-1] == 1 else found
 
     @property
     def importances_(self) -> dict[Any, float]:

@@ -26,6 +26,7 @@ from tacit.convex.objective import UNIT, chunks
 from tacit.data import bounded_rows
 from tacit.data.rows import ArrayRows
 from tacit.mechanisms import Gaussian
+from tacit.preprocessing._parameters import is_list, shown
 from tacit.privacy import Budget, Composed, Event, GaussianNoise
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers._base import result_of
@@ -289,20 +290,22 @@ def chosen_pairs(
         if not 0 <= interactions <= most:
             raise ValueError(
                 f"interactions must be a number from 0 to {most}, the pairs of "
-                f"{n_columns} columns, or a list of pairs, got {interactions!r}."
+                f"{n_columns} columns, or a list of pairs, got {shown(interactions)}."
             )
         return int(interactions)
     position = {name: k for k, name in enumerate(names)}
     try:
+        # the letters of a string are no columns
         pairs = [
-            tuple(sorted(position[name] for name in pair)) for pair in interactions
+            tuple(sorted(position[name] for name in pair)) if is_list(pair) else ()
+            for pair in (interactions if is_list(interactions) else [()])
         ]
     except (TypeError, KeyError):
         pairs = [()]
     if any(len(pair) != 2 or pair[0] == pair[1] for pair in pairs):
         raise ValueError(
             "interactions must be a number of pairs, or a list of pairs of names of "
-            "different columns."
+            f"different columns of X, got {shown(interactions)}."
         )
     distinct = tuple(dict.fromkeys((pair[0], pair[1]) for pair in pairs))
     return distinct or 0

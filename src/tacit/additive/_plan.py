@@ -52,6 +52,8 @@ class Facts:
         Range of the targets of a regression, or None.
     interactions
         Number of pairs to choose, or the positions of given ones.
+    assumptions
+        Assumptions about rows and labels, in words.
     """
 
     columns: tuple[Column, ...]
@@ -59,6 +61,7 @@ class Facts:
     loss: Loss
     y_range: tuple[float, float] | None = None
     interactions: int | tuple[tuple[int, int], ...] = 0
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,13 @@ class AdditivePlan(PlainNumbers):
     descent: PreconditionedGDPlan
     pairs: PairsPlan | None
     x_norm: float
+    budget: Budget
+    stated: tuple[str, ...] = ()
+
+    @property
+    def solver(self) -> PreconditionedGD:
+        """Algorithm that fits the shapes."""
+        return PreconditionedGD()
 
     @property
     def event(self) -> Event:
@@ -86,7 +96,7 @@ class AdditivePlan(PlainNumbers):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return self.descent.assumptions
+        return (*self.stated, *self.descent.assumptions)
 
     def check_noise(self) -> None:
         """Reject noise that is too large for the grid; before the charge."""
@@ -132,6 +142,8 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
             shapes(multiplier / sqrt(rest)),
             pairs(multiplier / sqrt(for_pairs)) if pairs else None,
             x_norm,
+            budget,
+            facts.assumptions,
         )
 
     plan = planned(calibrate(lambda noise: planned(noise).event, budget))

@@ -21,8 +21,8 @@ ERROR = "error"
 
 def observed(fitted: Any) -> Outcome:
     """Return all that can be read off the public fitted attributes."""
-    if not hasattr(fitted, "coef_"):
-        raise ValueError("estimator must have coef_ after fit.")
+    if not (hasattr(fitted, "coef_") or hasattr(fitted, "shapes_")):
+        raise ValueError("estimator must have coef_ or shapes_ after fit.")
     given = fitted.get_params(deep=False)
     seen: Outcome = {}
     for path, leaf in leaves(fitted, "").items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from math import isfinite
 from numbers import Real
@@ -14,6 +15,7 @@ from sklearn.base import is_classifier
 
 from tacit.audit.pairs import Pair, worst_case_pair
 from tacit.data.features import FeatureBounds
+from tacit.preprocessing._columns import public_ranges
 
 __all__ = [
     "bounds_entries",
@@ -25,9 +27,9 @@ __all__ = [
 ]
 
 # Names that estimators have for the public bound on a row
-NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds")
+NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds", "ranges")
 # Those that bound entries one by one
-BY_ENTRIES = ("x_max", "feature_bounds")
+BY_ENTRIES = ("x_max", "feature_bounds", "ranges")
 # Fraction of a row that lies in other columns than its first
 LITTLE = 0.02
 
@@ -55,11 +57,41 @@ def prepared(estimator: Any) -> Any:
             f"estimator must have a bound on a row as one of {', '.join(NORMS)}."
         )
     defaults: dict[str, Any] = dict.fromkeys(NORMS, 1.0)
-    defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0)}
+    defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0), "ranges": (-1.0, 1.0)}
+    if _some(given.get("categories")):
+        raise ValueError(
+            "estimator must have no categories: audits attack columns of numbers; give "
+            "ranges, and leave categories out."
+        )
     missing = {k: v for k, v in defaults.items() if given.get(k, v) is None}
+    missing |= _by_position(given)
     if "random_state" in given:
         missing["random_state"] = None
     return subject.set_params(**missing)
+
+
+def _some(facts: Any) -> bool:
+    return facts is not None and len(facts) > 0
+
+
+def _by_position(given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters that name columns for rows whose columns have no names."""
+    ranges, pairs = given.get("ranges"), given.get("interactions")
+    if not isinstance(ranges, Mapping):
+        return {}
+    position = {name: k for k, name in enumerate(ranges)}
+    found: dict[str, Any] = {"ranges": list(ranges.values())}
+    if "categories" in given:
+        found["categories"] = None
+    if isinstance(given.get("monotone"), Mapping):
+        found["monotone"] = {
+            position.get(name, name): way for name, way in given["monotone"].items()
+        }
+    if isinstance(pairs, list | tuple):
+        found["interactions"] = [
+            tuple(position.get(name, name) for name in pair) for pair in pairs
+        ]
+    return found
 
 
 def pair_of(
@@ -111,6 +143,10 @@ def scale_of(given: dict[str, Any], n_features: int) -> tuple[float, Any, Any]:
     if "feature_bounds" in given:
         ranges = FeatureBounds.of(given["feature_bounds"], n_features)
         return 1.0, ranges.center, ranges.half_width
+    if "ranges" in given:
+        # whatever the form, columns are known by their positions
+        pairs = np.asarray(public_ranges(given["ranges"], range(n_features)))
+        return 1.0, pairs.mean(axis=1), np.diff(pairs, axis=1)[:, 0] / 2
     bound = next(float(given[name]) for name in NORMS if name in given)
     if not (isfinite(bound) and bound > 0):
         raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")

@@ -212,6 +212,11 @@ def audit_one_run(
     _check(n_canaries, n_features, method)
     subject = prepared(estimator)
     given = subject.get_params(deep=False)
+    if "ranges" in given:
+        raise ValueError(
+            "estimator must have a number for each column or row, which additive "
+            "models have not; call audit_estimator for an audit by many runs."
+        )
     relation = relation_of(given.get("neighbors", neighbors))
     coin_seed, fit_seed = sequence_of(random_state).spawn(2)
     canaries = _made(

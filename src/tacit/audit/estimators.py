@@ -122,10 +122,11 @@ def audit_estimator(
     Parameters
     ----------
     estimator
-        Has ``fit``, ``coef_`` and scikit-learn's parameters, among them ``epsilon``
-        and a bound on a row: ``x_norm``, ``data_norm``, ``x_max`` or
-        ``feature_bounds``. It is copied, and its bounds are used; where ``classes``,
-        ``y_range`` or the bound on a row are None, they are -1 and 1, and 1.
+        Has ``fit``, ``coef_`` or ``shapes_``, and scikit-learn's parameters, among them
+        ``epsilon`` and a bound on a row: ``x_norm``, ``data_norm``, ``x_max``,
+        ``feature_bounds`` or ``ranges``. It is copied, and its bounds are used; where
+        ``classes``, ``y_range`` or the bound on a row are None, they are -1 and 1, and
+        1.
     n_rows
         Rows of the attacked data set, at least 4.
     n_features

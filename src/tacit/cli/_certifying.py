@@ -13,7 +13,7 @@ from pyarrow import types
 
 from tacit.cli._console import Rejected, account_facts
 from tacit.cli._output_files import write_text
-from tacit.cli._reporting import made_now
+from tacit.cli._reporting import made_now, model_reads_cells
 from tacit.data.rows import UNREADABLE, cells_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.fairness import certify_model, group_fairness, private_certificate
@@ -24,7 +24,7 @@ from tacit.persistence import SavedModel, digest
 from tacit.persistence._sides import SavedSide
 from tacit.privacy.ledger import labelled
 from tacit.reports import fairness_html
-from tacit.tables import Schema, batches
+from tacit.tables import Schema, batches, cell_batches
 from tacit.tables._column import OTHER, Column
 from tacit.tables._encode import is_listable, text_of
 from tacit.tables._text import canonical
@@ -66,7 +66,7 @@ class Payment:
 class GroupedRows:
     """Rows, their labels and groups, and the desirable labels."""
 
-    X: NDArray[np.float64]
+    X: Any
     y: NDArray[Any]
     groups: NDArray[Any]
     desirable: list[Any] | None
@@ -102,12 +102,12 @@ def outcome(
     model, schema = _classifier(folder, saved)
     moved, reason = _distance(saved, comparison.distance)
     if payment is None:
-        rows = _read(data, schema, comparison, **reading)
+        rows = _read(data, schema, model, comparison, **reading)
         return _measured(model, rows, comparison, moved, reason)
     if moved is None:
         raise Rejected(f"No certificate is possible: {reason}")
     groups = _public_groups(schema, comparison)
-    rows = _read(data, schema, comparison, **reading)
+    rows = _read(data, schema, model, comparison, **reading)
     return _charged(model, rows, comparison, moved, groups, payment)
 
 
@@ -140,7 +140,7 @@ def _distance(
 
 
 def _read(
-    data: Path, schema: Schema, comparison: Comparison, **reading: Any
+    data: Path, schema: Schema, model: Any, comparison: Comparison, **reading: Any
 ) -> GroupedRows:
     """Return the rows of a file, by the schema that the model was fitted with."""
     name, labels = _target(schema).name, _labels(schema)
@@ -149,9 +149,10 @@ def _read(
     wanted = list(map(canonical, comparison.desirable))
     if not set(wanted) <= set(labels):
         raise Rejected(f"--desirable must name categories of {name!r}.")
-    blocks: list[NDArray[np.float64]] = []
+    blocks: list[Any] = []
     columns: dict[str, list[str]] = {key: [] for key in (name, *comparison.sensitive)}
-    for block in batches(data, schema, keep=list(columns), **reading):
+    read = cell_batches if model_reads_cells(model) else batches
+    for block in read(data, schema, keep=list(columns), **reading):
         blocks.append(block.X)
         for key, texts in columns.items():
             texts.extend(_texts(block.kept[key], key))
@@ -167,7 +168,16 @@ def _read(
     column[:] = groups
     y = np.array([labels[text] for text in truth])
     desirable = [labels[text] for text in wanted] or None
-    return GroupedRows(np.concatenate(blocks), y, column, desirable)
+    return GroupedRows(_joined_blocks(blocks), y, column, desirable)
+
+
+def _joined_blocks(blocks: list[Any]) -> Any:
+    """Return the rows of all blocks, which are arrays or data frames."""
+    if isinstance(blocks[0], np.ndarray):
+        return np.concatenate(blocks)
+    import pandas  # noqa: PLC0415 - an extra, which read the blocks
+
+    return pandas.concat(blocks, ignore_index=True)
 
 
 def _target(schema: Schema) -> Column:

@@ -13,10 +13,13 @@ from tacit._execution import progress
 from tacit.cli._console import Rejected, warn_of_budget
 from tacit.cli._reporting import (
     LATE_ERRORS,
+    feature_names,
     made_now,
+    model_reads_cells,
     noted,
     selected_names,
     selection_facts,
+    terms_of,
     witness,
 )
 from tacit.linear_model._sparse import SparseLinearModel
@@ -25,7 +28,7 @@ from tacit.persistence import write as write_model
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, PureDP, calibrate
 from tacit.privacy._store import StoredLedger
 from tacit.privacy.ledger import labelled
-from tacit.tables import Schema, read_rows
+from tacit.tables import Schema, read_cells, read_rows
 
 if TYPE_CHECKING:
     from tacit.evaluation._noise import Intervals
@@ -71,7 +74,11 @@ def read(
     data: Path, schema: Schema, model: Any, extras: Extras, **reading: Any
 ) -> Split:
     """Return the rows of a file, some of them set aside by their positions."""
-    X, y = read_rows(data, schema, **reading)
+    if model_reads_cells(model):
+        reading.pop("scratch", None)  # all columns are needed in memory
+        X, y = read_cells(data, schema, **reading)
+    else:
+        X, y = read_rows(data, schema, **reading)
     if extras.measure is None:
         return Split(X, y)
     if isinstance(X, np.memmap):
@@ -86,7 +93,8 @@ def read(
         random_state=model.random_state,
     )
     assert y is not None  # read with its target
-    return Split(X[fit], y[fit], X[aside], y[aside])
+    taken = X.iloc if hasattr(X, "iloc") else X
+    return Split(taken[fit], y[fit], taken[aside], y[aside])
 
 
 def check_early(
@@ -97,6 +105,11 @@ def check_early(
         raise Rejected(
             "--intervals are not available for sparse models, which set coefficients "
             "to zero: leave the option out, or give another --model."
+        )
+    if extras.intervals is not None and model_reads_cells(model):
+        raise Rejected(
+            "--intervals are not available for additive models, which have no "
+            "coefficients: leave the option out, or give another --model."
         )
     planned = model.plan(*rows.X.shape)
     if extras.intervals is not None:
@@ -152,8 +165,12 @@ def fitted(
         if epsilon is not None
     ]
     with progress(shown), labelled(label):
-        model.set_params(verbose=shown).fit(rows.X, rows.y, ledger=ledger)
-        model.set_params(verbose=0)
+        reports_steps = "verbose" in model.get_params(deep=False)
+        if reports_steps:
+            model.set_params(verbose=shown)
+        model.fit(rows.X, rows.y, ledger=ledger)
+        if reports_steps:
+            model.set_params(verbose=0)
         account = {"ledger": ledger, "random_state": seed}
         # the fit is charged by now, so an error must not lose it
         for name, epsilon, release, arguments in more:
@@ -185,7 +202,7 @@ def write(
         "label": label,
         **made_now(),
         "rows": result.n_rows if counted else None,
-        "features": schema.feature_names,
+        "features": feature_names(model, schema),
         "score": _score(result),
         "intervals": None if result.intervals is None else result.intervals.to_dict(),
         "releases": [
@@ -201,6 +218,7 @@ def write(
         "folder": str(folder),
         "selected": selected_names(saved),
         "selection": selection_facts(model),
+        "additive": terms_of(model),
         "digest": digest(folder),
         "privacy": model.privacy_.to_dict(),
         "ledger": None,

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tacit._discovery import class_by, classes_by
+from tacit._discovery import classes_with, declaring
 from tacit._random import Seed
 from tacit.cli._console import Rejected
 
@@ -51,9 +51,17 @@ class Names(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2
         return self.choices
 
 
-def models() -> dict[str, Any]:
-    """Return the estimators of `tacit.linear_model` by their ``--model`` names."""
-    return classes_by("model_name", "tacit.linear_model")
+# Packages of the estimators that ``--model`` names
+MODELS = ("tacit.additive", "tacit.linear_model")
+
+
+def models() -> list[str]:
+    """Return the ``--model`` names of estimators.
+
+    A classifier and a regressor may share one.
+    """
+    names = {vars(kind)["model_name"] for kind in declaring("model_name", *MODELS)}
+    return sorted(names - {None})
 
 
 # The default model for each kind of target
@@ -71,6 +79,9 @@ FIXED = {
     "x_norm": "row_norm in the schema",
     "x_max": "ranges in the schema",
     "feature_bounds": "ranges in the schema",
+    "ranges": "ranges in the schema",
+    "categories": "categories in the schema",
+    "interactions": "--interactions",
     "classes": "the target's categories in the schema",
     "y_range": "the target's range in the schema",
     "verbose": "--quiet",
@@ -243,6 +254,12 @@ estimator_options = all_of(
         help="Privately select at most K columns before the fit; for linear and "
         "sparse-linear.",
     ),
+    click.option(
+        "--interactions",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Privately choose and fit N pairs of columns too; for additive.",
+    ),
     click.option("--solver", default="auto", help="Algorithm."),
     click.option(
         "--alpha",
@@ -304,6 +321,7 @@ def estimator_for(
     settings: dict[str, Any],
     alpha: float | None = None,
     select: int | None = None,
+    interactions: int | None = None,
     **parameters: Any,
 ) -> Any:
     """Return the estimator for the target of a schema."""
@@ -317,9 +335,10 @@ def estimator_for(
     target = schema.target
     option = model_name or DEFAULT_MODELS[target.kind]
     chosen = option if select is None else SELECTING.get(option, option)
-    make = class_by("model_name", chosen, "tacit.linear_model")
-    assert make is not None  # one of models()
-    name, model = make.__name__, make()
+    kinds = [make() for make in classes_with("model_name", chosen, *MODELS)]
+    fitting = (m for m in kinds if is_classifier(m) == (target.kind == "category"))
+    model = next(fitting, kinds[0])
+    name = type(model).__name__
     if "loss" in settings and "loss" in model.get_params(deep=False):
         # what it predicts follows from the loss
         model.set_params(loss=restored_parameter("loss", settings["loss"]))
@@ -336,6 +355,13 @@ def estimator_for(
             if select is not None
             else f"{name} selects columns; give their number with --select."
         )
+    if parameters.get("solver") == "auto" and "solver" not in known:
+        del parameters["solver"]
+    if interactions is not None:
+        parameters["interactions"] = interactions
+    for given, value in parameters.items():
+        if given not in known:
+            raise Rejected(f"{name} has no --{given}, got {value!r}; leave it out.")
     if select is not None:
         parameters["n_features_to_select"] = select
     if alpha is not None:
@@ -359,6 +385,7 @@ def estimator_for(
         "feature_bounds": np.array(schema.feature_ranges),
         "classes": target.labels,
         "y_range": target.range,
+        **_cells(schema),
     }
     model.set_params(
         **parameters,
@@ -366,3 +393,13 @@ def estimator_for(
         **{key: restored_parameter(key, value) for key, value in settings.items()},
     )
     return model
+
+
+def _cells(schema: Any) -> dict[str, Any]:
+    """Return the public facts of models that read columns as they are."""
+    return {
+        "ranges": {c.name: c.range for c in schema.columns if c.kind == "number"},
+        "categories": {
+            c.name: c.labels for c in schema.columns if c.kind == "category"
+        },
+    }

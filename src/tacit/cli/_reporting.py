@@ -28,6 +28,7 @@ from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._audits import audits_of
 from tacit.reports._fairness import charged_table
 from tacit.reports._format import truncated
+from tacit.tables import Schema
 
 __all__ = [
     "LATE_ERRORS",
@@ -36,13 +37,16 @@ __all__ = [
     "certificate_of",
     "charge_facts",
     "check_ledger",
+    "feature_names",
     "made_now",
+    "model_reads_cells",
     "noted",
     "report_facts",
     "selected_names",
     "selection_facts",
     "side_facts",
     "stream_facts",
+    "terms_of",
     "witness",
     "write_reports",
 ]
@@ -83,7 +87,9 @@ def report_facts(
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
     student, weights = facts.get("student"), {}
-    if student is None:
+    if model_reads_cells(model):
+        weights["shapes"] = model.shape_facts()
+    elif student is None:
         intercept = np.atleast_1d(getattr(model, "intercept_", 0.0))
         weights["coef"] = _coefficients(model).tolist()
         weights["intercept"] = intercept.tolist()
@@ -139,15 +145,37 @@ def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
 
 def _features(saved: SavedModel) -> list[str]:
     model = saved.estimator
-    is_student = saved.facts.get("student") is not None
-    p = model.n_features_in_ if is_student else _coefficients(model).shape[1]
+    whole = saved.facts.get("student") is not None or model_reads_cells(model)
+    p = model.n_features_in_ if whole else _coefficients(model).shape[1]
     names = saved.facts.get("features") or [f"x{i}" for i in range(p)]
     valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not valid or len(names) != p:
         raise ModelFileError(
-            "The feature names of the model do not match its coefficients."
+            "The feature names of the model do not match its columns or coefficients."
         )
     return names
+
+
+def model_reads_cells(model: Any) -> bool:
+    """Return whether a model takes columns as they are, instead of features."""
+    return getattr(type(model), "reads_cells", False)
+
+
+def feature_names(model: Any, schema: Schema) -> list[str]:
+    """Return the names of what a model reads: columns, or the features made of them."""
+    if not model_reads_cells(model):
+        return schema.feature_names
+    return [column.name for column in schema.columns if column.kind != "ignore"]
+
+
+def terms_of(model: Any) -> dict[str, Any] | None:
+    """Return the columns and pairs of columns that an additive model has shapes of."""
+    if not model_reads_cells(model):
+        return None
+    return {
+        "columns": [str(shape.column) for shape in model.shapes_],
+        "pairs": [list(map(str, pair.columns)) for pair in model.pairs_],
+    }
 
 
 def _coefficients(model: Any) -> NDArray[np.float64]:

@@ -193,6 +193,7 @@ class _Table:
     """Synthetic rows to fit on and to score on, with the score without privacy."""
 
     n_classes: int
+    widths: tuple[int, ...]
     X: Any
     y: Any
     X_test: Any
@@ -222,7 +223,17 @@ class _Table:
         y_fit = y[:n_fit]
         if n_classes:
             y_fit[:n_classes] = np.arange(n_classes)[: len(y_fit)]  # none is missing
-        return cls(n_classes, X[:n_fit], y_fit, X[n_fit:], y[n_fit:])
+        return cls(n_classes, tuple(widths), X[:n_fit], y_fit, X[n_fit:], y[n_fit:])
+
+    def as_cells(self, X: Any) -> Any:
+        """Return rows with codes of categories instead of their indicators."""
+        ends = np.cumsum(self.widths)[:-1]
+        return np.column_stack(
+            [
+                part[:, 0] if part.shape[1] == 1 else part.argmax(axis=1)
+                for part in np.split(X, ends, axis=1)
+            ]
+        )
 
     @cached_property
     def plain(self) -> float:
@@ -240,9 +251,15 @@ def _scores(
     budget = guaranteed_budget(model.epsilon, model.delta, model.neighbors, n_rows)
     targets = {"classes": range(n_classes)} if n_classes else {"y_range": (-1.0, 1.0)}
     # nobody's rows are protected here, and exact noise takes longer to load and to draw
-    quick = {"noise": "float"} if isinstance(model.solver, str) else {}
+    quick = {"noise": "float"} if isinstance(getattr(model, "solver", ""), str) else {}
+    X, X_test = table.X, table.X_test
+    if getattr(type(model), "reads_cells", False):
+        public = model._synthetic_cells(table.widths)
+        X, X_test = map(table.as_cells, (X, X_test))
+    else:
+        public = model._synthetic(X.shape[1])
     private = clone(model).set_params(
-        **model._synthetic(table.X.shape[1]),
+        **public,
         **targets,
         **quick,
         epsilon=_epsilon_of_fewer(budget, n_rows / n_fit),
@@ -252,8 +269,8 @@ def _scores(
     with one_blas_thread():
         scores = [
             private.set_params(random_state=Seed(seed + 1 + k))
-            .fit(table.X, table.y)
-            .score(table.X_test, table.y_test)
+            .fit(X, table.y)
+            .score(X_test, table.y_test)
             for k in range(repeats)
         ]
         return table.plain, scores

@@ -21,8 +21,10 @@ from tacit._estimators import (
     numeric,
     public_range,
 )
+from tacit.additive._model import AdditiveModel
 from tacit.data.row_margins import margins, pieces, plain_rows
 from tacit.linear_model._base import PrivateLinearModel, checked_features
+from tacit.preprocessing._public import _as_table
 
 __all__ = [
     "ACCURACY",
@@ -134,6 +136,8 @@ def last_step(model: Any) -> Any:
 
 def number_of_rows(model: Any, X: Any, least: int) -> int:
     """Return how many rows there are, after rejecting fewer than ``least``."""
+    if isinstance(model, AdditiveModel):
+        return checked_shape(model, _as_table(X), fitting=False, least_rows=least)[0]
     if not isinstance(model, PrivateLinearModel):
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows < least:
@@ -149,6 +153,9 @@ def predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
     if not isinstance(model, PrivateLinearModel):
         if n_rows == 0:  # which scikit-learn's models reject
             return np.empty(0)
+        if isinstance(model, AdditiveModel):
+            # in the words of its own errors, which quote no cell
+            return np.asarray(model.predict(X))
         # in a list, one cell or answer of another kind must not change the others
         try:
             predicted = array_of(model.predict(listed(X)))

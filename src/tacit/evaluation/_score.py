@@ -19,6 +19,7 @@ from tacit._estimators import (
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import PlainNumbers, fraction
+from tacit.additive._model import AdditiveModel
 from tacit.evaluation._measures import (
     PARTS,
     Measure,
@@ -294,6 +295,8 @@ def _score(
 def weights_of(model: Any) -> list[bytes]:
     """Return the released weights, which distinguish models."""
     model = last_step(model)
+    if isinstance(model, AdditiveModel):
+        return [part.tobytes() for part in model.released_arrays()]
     if not isinstance(model, PrivateLinearModel):
         return []
     return [np.asarray(part).tobytes() for part in (model.coef_, model.intercept_)]
@@ -302,7 +305,7 @@ def weights_of(model: Any) -> list[bytes]:
 def assumptions_of(model: Any, measure: Measure) -> tuple[str, ...]:
     """Return the assumptions of the guarantee of a score."""
     assumptions = []
-    if not isinstance(model, PrivateLinearModel):
+    if not isinstance(model, PrivateLinearModel | AdditiveModel):
         assumptions.append("the model predicts each row from that row alone")
     if measure.ends is not None:
         ends = measure.ends

@@ -16,6 +16,7 @@ from sklearn.preprocessing import Binarizer, Normalizer
 
 from tacit._estimators import checked_shape, labels_found
 from tacit._validate import at_least
+from tacit.additive._model import AdditiveModel
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
 from tacit.exceptions import PlanError
@@ -66,7 +67,7 @@ SECRETIVE = {
     "sparse_threshold": 0.0,
 }
 # Estimators that charge the ledger they are given, whatever the rows
-PRIVATE = (PrivateLinearModel, PrivateTransformer, PrivateSelector)
+PRIVATE = (PrivateLinearModel, AdditiveModel, PrivateTransformer, PrivateSelector)
 # Steps that map each valid row by itself and never fail
 PUBLIC = (
     *(PublicScaler, PublicOneHot, RandomFourierFeatures, RandomPartitionTrees),
@@ -312,14 +313,18 @@ def checked_rows(models: Sequence[Any], X: Any) -> None:
     plain = False
     for model in models:
         table, (first, *_) = X, _steps(model)
-        if _is_private(first[1]) and plain:
+        numbers = _is_private(first[1]) and not isinstance(first[1], AdditiveModel)
+        if numbers and plain:
             continue
-        plain |= _is_private(first[1])
+        plain |= numbers
         for name, step in _steps(model):
             if _is_private(step):
                 break
             table = _mapped(name, step, table)
-        checked_features(table)
+        if isinstance(step, AdditiveModel):
+            clone(step).checked_cells(table)
+        else:
+            checked_features(table)
 
 
 def fit_on(

@@ -37,9 +37,10 @@ class SavedModel:
     Parameters
     ----------
     estimator
-        A fitted estimator of `tacit.linear_model` or `tacit.streaming`, or a step of
-        `tacit.preprocessing`; or a fitted `tacit.ensemble.PrivateStudent` to write, of
-        which the student is read; or the item side of a recommender, as read.
+        A fitted estimator of `tacit.additive`, `tacit.linear_model` or
+        `tacit.streaming`, or a step of `tacit.preprocessing`; or a fitted
+        `tacit.ensemble.PrivateStudent` to write, of which the student is read; or the
+        item side of a recommender, as read.
     privacy
         Its report; None for steps that read no rows.
     schema

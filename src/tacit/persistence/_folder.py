@@ -129,9 +129,9 @@ def save_model(
     Parameters
     ----------
     model
-        A fitted estimator of `tacit.linear_model` or `tacit.streaming`, or a step of
-        `tacit.preprocessing`. Of a stream only the last release is written; it cannot
-        be resumed.
+        A fitted estimator of `tacit.additive`, `tacit.linear_model` or
+        `tacit.streaming`, or a step of `tacit.preprocessing`. Of a stream only the
+        last release is written; it cannot be resumed.
     folder, overwrite
         As in `write`.
 

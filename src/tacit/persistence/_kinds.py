@@ -10,6 +10,7 @@ from typing import Any
 
 from tacit._discovery import class_named, declares, declaring
 from tacit._estimators import Saved
+from tacit.persistence._additive import capture_additive, restore_additive
 from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys
@@ -46,7 +47,7 @@ __all__ = [
 # Packages of the estimators that can be saved; names from files are looked up only
 # there
 SAVED_IN = (
-    *("tacit.linear_model", "tacit.preprocessing"),
+    *("tacit.additive", "tacit.linear_model", "tacit.preprocessing"),
     *("tacit.streaming.online", "tacit.streaming.incremental"),
 )
 
@@ -56,6 +57,7 @@ Restore = Callable[[Any, dict[str, Any], Arrays], None]
 
 # Functions that write and restore the fitted state, by form
 FORMS: dict[str, tuple[Capture, Restore]] = {
+    "additive": (capture_additive, restore_additive),
     "drawn_step": (capture_step, restore_drawn_step),
     "experts": (capture_experts, restore_experts),
     "learned": (capture_learned, restore_learned),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from tacit.convex import OneVsRest
@@ -18,7 +19,7 @@ from tacit.persistence._errors import ModelFileError
 from tacit.persistence._json import checked_keys
 from tacit.persistence._values import array_from, array_to, decode, encode
 
-__all__ = ["capture_linear", "restore_linear"]
+__all__ = ["capture_linear", "labels_from", "restore_linear"]
 
 DISTRIBUTIONS = ("gaussian", "laplace", "gamma")
 
@@ -70,10 +71,7 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
     p = estimator.n_features_in_
     labels = None
     if is_classifier(estimator):
-        labels = array_from(fitted["classes"], "'classes'")
-        order = np.unique(labels)
-        if len(labels) < 2 or len(order) != len(labels) or (order != labels).any():
-            raise ModelFileError("'classes' must be two labels or more, in order.")
+        labels = labels_from(fitted["classes"])
         rows = 1 if len(labels) == 2 else len(labels)
         expected: tuple[tuple[int, ...], tuple[int, ...]] = (rows, p), (rows,)
     else:
@@ -95,6 +93,15 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
         estimator.classes_ = labels
     if "selection" in fitted:
         estimator.selection_ = _selection(estimator, fitted["selection"])
+
+
+def labels_from(data: Any) -> NDArray[Any]:
+    """Return the labels of a classifier, which are sorted."""
+    labels = array_from(data, "'classes'")
+    order = np.unique(labels)
+    if len(labels) < 2 or len(order) != len(labels) or (order != labels).any():
+        raise ModelFileError("'classes' must be two labels or more, in order.")
+    return labels
 
 
 def _selection(estimator: Any, data: Any) -> tuple[int, ...] | NoAnswer:

@@ -42,7 +42,7 @@ SCALARS = (type(None), bool, np.bool_, str, Integral, float, np.floating)
 LONGEST = 10_000_000
 WIDEST_STRING = 4096
 # Parameters that may be an array of two dimensions
-TABLES = ("feature_bounds",)
+TABLES = ("feature_bounds", "ranges")
 NUMBERS = {f"<{kind}" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4")}
 DTYPES = NUMBERS | {"|b1", "|i1", "|u1", "<f8", "|O"}
 

@@ -86,6 +86,7 @@ class Facts:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
+        # long: one check of an entry after another
         # these are no tables of coefficients
         others = [facts.get(name) for name in ("student", "side", "shapes")]
         without = () if others == [None] * 3 else _WEIGHTS

@@ -6,6 +6,7 @@ from tacit._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tacit.data._files import TableError
+    from tacit.tables._cells import cell_batches, read_cells
     from tacit.tables._column import Column
     from tacit.tables._draft import draft
     from tacit.tables._growing import GrowingTable
@@ -20,7 +21,9 @@ __all__ = [
     "Schema",
     "TableError",
     "batches",
+    "cell_batches",
     "check",
     "draft",
+    "read_cells",
     "read_rows",
 ]

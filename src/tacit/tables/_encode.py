@@ -119,6 +119,19 @@ class Encoder:
         codes = self._codes(target, values)
         return codes.astype(np.min_scalar_type(len(target.categories)))
 
+    def cells(self, column: Column, values: Any) -> NDArray[Any]:
+        """Return the numbers of a column, or positions among its categories.
+
+        Missing numbers are NaN, and the position of a missing category is -1.
+        """
+        if column.kind == "number":
+            return self._read_numbers(column, values)
+        positions = self._positions[column.name]
+        codes = self._looked_up(column, values, positions.get(OTHER, UNSEEN), MISSING)
+        if column.unseen != OTHER:
+            self._check_codes(column, codes[codes == UNSEEN])
+        return np.maximum(codes, -1)
+
     def check(self, column: Column, batch: Any) -> None:
         """Reject values of a column that do not agree with the schema."""
         values = batch.column(column.name)
@@ -136,7 +149,8 @@ class Encoder:
         else:
             out[:] = self._numbers(column, values)
 
-    def _numbers(self, column: Column, values: Any) -> Floats:
+    def _read_numbers(self, column: Column, values: Any) -> Floats:
+        """Return finite numbers, and NaN where they are missing."""
         if column.name in self.texts:
             values = as_number(self.path, column.name, values)
         kind = values.type
@@ -149,10 +163,14 @@ class Encoder:
             # integers beyond 2^53 are rounded
             values = compute.cast(values, pa.float64(), safe=False)
         found: Floats = values.to_numpy(zero_copy_only=False)
-        if np.isfinite(found).all():
-            return found
         if np.isinf(found).any():
             self._reject(column, "contains infinite numbers; correct the file")
+        return found
+
+    def _numbers(self, column: Column, values: Any) -> Floats:
+        found = self._read_numbers(column, values)
+        if not np.isnan(found).any():
+            return found
         if column.missing is None:
             self._reject(
                 column,
@@ -175,17 +193,24 @@ class Encoder:
 
     def _codes(self, column: Column, values: Any) -> NDArray[np.int32]:
         """Return the index of each value among the indicators."""
+        other = column.unseen == OTHER
+        unseen = self._positions[column.name][OTHER] if other else UNSEEN
+        codes = self._looked_up(column, values, unseen, unseen if other else MISSING)
+        if not other:
+            self._check_codes(column, codes[codes < 0])
+        return codes
+
+    def _looked_up(
+        self, column: Column, values: Any, unseen: int, missing: int
+    ) -> NDArray[np.int32]:
+        """Return the index of each value, with these for values that have none."""
         texts, indices = self._distinct(column, values)
         positions = self._positions[column.name]
-        other = column.unseen == OTHER
-        unseen, missing = (positions[OTHER],) * 2 if other else (UNSEEN, MISSING)
         lookup = [
             missing if text == "" else positions.get(canonical(text), unseen)
             for text in texts
         ]
         codes: NDArray[np.int32] = np.array(lookup, dtype=np.int32)[indices]
-        if not other and codes.min(initial=0) < 0:
-            self._check_codes(column, codes)
         return codes
 
     def _distinct(self, column: Column, values: Any) -> tuple[list[str], NDArray[Any]]:
@@ -214,6 +239,9 @@ class Encoder:
         return [*texts, ""], indices.to_numpy(zero_copy_only=False)
 
     def _check_codes(self, column: Column, codes: NDArray[np.int32]) -> None:
+        """Reject codes of values that are not among the categories, if any."""
+        if not len(codes):
+            return
         if column is self.schema.target:
             words = (
                 "is the target and has {}; leave such rows out, or correct the schema"

@@ -141,6 +141,14 @@ def _selected(names: list[str], how: dict[str, Any], n_columns: int) -> str:
     return f"selected     {listed}{rest}; the selection is private, and cost {cost}"
 
 
+def _paired(pairs: list[list[str]]) -> str:
+    """Return the pairs of columns that an additive model has, as a line."""
+    listed = "; ".join(f"{clean(a)} and {clean(b)}" for a, b in pairs[:MOST_NAMED])
+    more = len(pairs) - MOST_NAMED
+    rest = f"; and {more} more" if more > 0 else ""
+    return f"pairs        {listed or 'none stood out from the noise'}{rest}"
+
+
 def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
     console.print(str(fitted.model.privacy_))
     chosen = written["selected"]
@@ -151,6 +159,8 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
             f"selected     {len(chosen)} of {len(written['features'])} columns; "
             "the selection is noisy too"
         )
+    if written["additive"] is not None and fitted.model.interactions:
+        console.print(_paired(written["additive"]["pairs"]))
     score = written["score"]
     if score is not None:
         console.print(

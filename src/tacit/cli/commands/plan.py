@@ -66,13 +66,15 @@ def command(
     """
     # long: one parameter for each option of the command
     from tacit._execution import progress
+    from tacit.cli._reporting import feature_names, model_reads_cells
     from tacit.evaluation import expected_score
     from tacit.evaluation._forecast_scores import least_rows
     from tacit.privacy.report import in_words, is_note
 
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
-    planned = model.plan(rows, len(schema.feature_names))
+    features = feature_names(model, schema)
+    planned = model.plan(rows, len(features))
     warn_of_budget(planned.budget, rows)
     ledger = account.opened()
     cost = None if ledger is None else _cost(ledger, planned)
@@ -91,13 +93,14 @@ def command(
         "delta": budget.delta,
         "neighbors": budget.neighbors.value,
         "rows": rows,
-        "columns": len(schema.feature_names),
-        "row_norm": schema.row_norm,
+        "columns": len(features),
+        "unit": "columns" if model_reads_cells(model) else "encoded columns",
+        "row_norm": _row_norm(planned, schema),
         "noise": in_words(planned.event),
         "assumptions": [a for a in planned.assumptions if not is_note(a)],
         "notes": list(filter(is_note, planned.assumptions)),
         "measure": forecast.measure,
-        "telling": _n_informative(model, len(schema.feature_names)),
+        "telling": _n_informative(model, len(features)),
         "expected": [
             {
                 "signal": outlook.signal,
@@ -115,9 +118,16 @@ def command(
     out(as_json, data, lambda console: _show(console, data))
 
 
+def _row_norm(planned: Any, schema: Any) -> float:
+    """Return the norm that rows are clipped to, of features that the model makes."""
+    norm: float = getattr(planned, "x_norm", schema.row_norm)
+    return norm
+
+
 def _solver(planned: Any) -> str:
     """Return the solver of the coefficients, and the selector before it."""
-    plan, solver = planned.plan, planned.solver
+    plan: Any = getattr(planned, "plan", None)
+    solver = planned.solver
     if not hasattr(plan, "selection"):
         return type(solver).__name__
     second = type(plan.solver).__name__
@@ -128,7 +138,8 @@ def _solver(planned: Any) -> str:
 
 def _selection(planned: Any) -> dict[str, Any] | None:
     """Return cost and needed rows of the selection of columns, if there is one."""
-    plan, budget = planned.plan, planned.budget
+    plan: Any = getattr(planned, "plan", None)
+    budget = planned.budget
     if getattr(plan, "selection", None) is None:
         return None
     from tacit.evaluation import rows_for_support
@@ -209,7 +220,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     # long: one printed line for each fact of a plan
     console.print(
         f"[bold]{data['estimator']}[/] by {data['solver']}, {data['rows']} rows of "
-        f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}",
+        f"{data['columns']} {data['unit']}, row norm {data['row_norm']:.4g}",
         markup=True,
     )
     console.print(

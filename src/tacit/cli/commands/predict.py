@@ -93,7 +93,8 @@ def _predictions(
     """Yield tables of kept columns and predictions."""
     import pyarrow as pa
 
-    from tacit.tables import Schema, batches
+    from tacit.cli._reporting import model_reads_cells
+    from tacit.tables import Schema, batches, cell_batches
 
     assert saved.schema is not None
     schema = Schema.from_dict(saved.schema)
@@ -106,7 +107,8 @@ def _predictions(
         raise Rejected(
             f"--keep cannot keep {name!r}, which is the target that is predicted."
         )
-    for block in batches(data, schema, keep=keep, **reading):
+    read = cell_batches if model_reads_cells(model) else batches
+    for block in read(data, schema, keep=keep, **reading):
         columns: dict[str, Any] = {key: block.kept[key] for key in keep}
         columns[name] = pa.array(model.predict(block.X))
         if probabilities:
