@@ -241,4 +241,11 @@ def _categories(cells: Sequence[Any], column: Column) -> Codes:
             found = len(listed) + OTHER
         return found
 
-    return np.fromiter(map(code, cells), dtype=np.int32, count=len(cells))
+    try:  # at once where all cells can be looked up, as is usual
+        codes = [
+            code(cell) if found is None else found
+            for cell, found in zip(cells, map(position.get, cells), strict=True)
+        ]
+    except Exception:
+        codes = list(map(code, cells))
+    return np.array(codes, dtype=np.int32)
