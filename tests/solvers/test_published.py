@@ -28,6 +28,7 @@ class Linear:
     """The loss ``y z``: as simple as a Lipschitz loss can be."""
 
     n_outputs: int = 1
+    targets: str = "labels"
 
     def value(self, y, Z):
         return y * Z[:, 0]
