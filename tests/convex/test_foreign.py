@@ -14,7 +14,13 @@ from tests.refusal import raises_one_line
 
 from tacit.convex import Huber, L2Ball, Logistic, Softmax, Squared
 from tacit.convex._protocols import ConvexSet
-from tacit.convex.foreign import ForeignLoss, check_base, given_loss, guarded
+from tacit.convex.foreign import (
+    ForeignLoss,
+    check_base,
+    given_loss,
+    guarded,
+    guarded_penalty,
+)
 from tacit.convex.losses import OneMargin
 
 ENDS = (-1.0, 1.0)
@@ -316,3 +322,51 @@ def test_labels_and_codes_are_tried_as_such():
             return super().derivative(y, Z)
 
     assert isinstance(guarded(Codes(2), (0.0, 5.0)), ForeignLoss)
+
+
+class Locked(Own):
+    def __deepcopy__(self, memo):
+        raise TypeError("private")
+
+
+def test_a_loss_or_penalty_that_cannot_be_copied_is_rejected():
+    with raises_one_line(ValueError, "loss must be an object that copy.deepcopy copies"):
+        guarded(Locked(), ENDS)
+
+    class Set(ConvexSet):
+        radius = 1.0
+        __deepcopy__ = Locked.__deepcopy__
+
+    with raises_one_line(ValueError, "penalty must be an object that copy.deepcopy"):
+        guarded_penalty(Set())
+
+
+def test_a_penalty_of_others_is_itself_to_its_user_and_keeps_no_point():
+    class Set(ConvexSet):
+        radius = 1.0
+        seen = ()
+
+        def prox(self, W, step):
+            self.seen = W
+            return W
+
+    given = Set()
+    penalty = guarded_penalty(given)
+    assert guarded_penalty(penalty) is penalty
+    assert guarded_penalty(L2Ball()) == L2Ball()
+    assert repr(penalty) == repr(given)
+    assert penalty == given
+    assert hash(penalty) == hash(given)
+    assert copy.copy(penalty) == penalty
+    assert penalty.prox(Z, 1.0) is Z
+    assert given.seen == penalty.seen == ()
+    given.radius = 2.0
+    assert penalty.radius == 1.0
+
+
+def test_values_are_within_what_sums_can_hold():
+    class Large(Own):
+        def value(self, y, Z):
+            return np.where(y < 0, 1e308, -1e308)
+
+    assert guarded(Large(), ENDS).value(Y, Z).tolist() == [1e100, *[-1e100] * 4]

@@ -1,7 +1,7 @@
-"""Losses from outside this library, whose results are brought to one form."""
+"""Losses and penalties from outside this library, held so that they keep nothing."""
 
 from collections.abc import Callable
-from copy import copy
+from copy import copy, deepcopy
 from math import inf
 from typing import Any
 
@@ -14,9 +14,11 @@ from tacit.convex._protocols import Array, Regularizer
 
 __all__ = [
     "ForeignLoss",
+    "ForeignPenalty",
     "check_base",
     "given_loss",
     "guarded",
+    "guarded_penalty",
     "is_foreign",
     "is_outside",
     "unshared",
@@ -61,6 +63,17 @@ def guarded(loss: Any, y_range: tuple[float, float]) -> Any:
     return ForeignLoss(loss, y_range)
 
 
+def guarded_penalty(regularizer: Any) -> Any:
+    """Return a penalty of this library as it is, and any other as a `ForeignPenalty`.
+
+    One that derives from a penalty of this library is rejected.
+    """
+    check_base(regularizer)
+    if not is_outside(regularizer):
+        return regularizer
+    return ForeignPenalty(regularizer)
+
+
 def check_base(regularizer: Any) -> None:
     """Reject a penalty or set of others that derives from one of this library.
 
@@ -86,6 +99,18 @@ def unshared(loss: Any) -> Any:
     apart = copy(loss)
     apart._steepest = dict(loss._steepest)
     return apart
+
+
+def _check_copied(given: Any, what: str) -> None:
+    """Reject what cannot be copied, as each evaluation needs a copy."""
+    try:
+        deepcopy(given)
+    except Exception as error:
+        raise ValueError(
+            f"{what} must be an object that copy.deepcopy copies, got "
+            f"{type(error).__name__} for {type(given).__name__}; leave out what cannot "
+            "be copied."
+        ) from error
 
 
 def _check_form(given: Any) -> None:
@@ -135,12 +160,16 @@ class ForeignLoss:
     margins. Rows whose result is not finite are zero, and so are rows on which the loss
     fails or returns another shape, whatever the others are (`[losses:shape]`,
     `[losses:failure]`); nothing is raised or printed. Curvatures are between zero and
-    ``max_curvature``, so that sums of them are finite. Solvers clip derivatives.
+    ``max_curvature``, and values within 1e100, so that sums of them are finite. Solvers
+    clip derivatives.
+    Rows are seen by a copy of the loss, made for one evaluation and dropped
+    (`[losses:copy]`): what it keeps in itself reaches no other evaluation, and no model.
     """
 
     def __init__(self, given: Any, y_range: tuple[float, float]) -> None:
         self.given = given
         _check_form(given)
+        _check_copied(given, "loss")
         self.targets: str = given.targets
         self.n_outputs = int(given.n_outputs)
         self._curvature = self._stated("max_curvature", given.max_curvature())
@@ -183,7 +212,7 @@ class ForeignLoss:
     ) -> None:
         name = f"{method} of {type(self.given).__name__}"
         try:
-            called = getattr(self.given, method)
+            called = getattr(deepcopy(self.given), method)
             found = np.asarray(called(*map(np.copy, arrays)), dtype=np.float64)
         except Exception as error:
             raise ValueError(
@@ -212,9 +241,10 @@ class ForeignLoss:
         shape = margins[0].shape if wide else y.shape
         if len(y) == 0:
             return np.zeros(shape)
-        called: Callable[..., Any] = getattr(self.given, method)
 
         def finite() -> Array:
+            # [losses:copy] nothing is kept from one evaluation to another
+            called: Callable[..., Any] = getattr(deepcopy(self.given), method)
             # copies, as the arrays may be parts of the rows themselves
             result = called(y.copy(), *(part.copy() for part in margins))
             found = np.array(result, dtype=np.float64, order="C", subok=False)
@@ -239,7 +269,9 @@ class ForeignLoss:
         return np.concatenate(list(parts))
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
-        return self._by_rows("value", y, Z, wide=False)
+        found = self._by_rows("value", y, Z, wide=False)
+        # [losses:value] sums of them are finite
+        return np.clip(found, -LARGEST, LARGEST, out=found)
 
     def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         found = self._by_rows("derivative", y, Z)
@@ -268,7 +300,7 @@ class ForeignLoss:
 
     def _derivative_bound(self, reach: float, y_range: tuple[float, float]) -> float:
         def stated() -> float:
-            bound = self.given.max_derivative(reach, y_range)
+            bound = deepcopy(self.given).max_derivative(reach, y_range)
             return max(self._stated("max_derivative", bound), LEAST)
 
         if reach == inf:
@@ -289,6 +321,44 @@ class ForeignLoss:
 
     def __eq__(self, other: object) -> bool:
         return bool(self.given == given_loss(other))
+
+    def __hash__(self) -> int:
+        return hash(self.given)
+
+    def __repr__(self) -> str:
+        return repr(self.given)
+
+
+class ForeignPenalty:
+    """A penalty or set from outside this library, as problems hold it.
+
+    It prints as the given one does, and equals it.
+
+    Parameters
+    ----------
+    given
+        The penalty or set.
+
+    Notes
+    -----
+    **Bound.** The radius is read once, so that a run has that of its plan. Any other
+    attribute is that of a copy, made for it and dropped (`[penalties:copy]`): what a
+    method keeps of the points it sees reaches no other call, and no model.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        _check_copied(given, "penalty")
+        self.radius = given.radius
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "given" or name.startswith("_"):
+            raise AttributeError(name)
+        # [penalties:copy]
+        return getattr(deepcopy(self.given), name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.given == getattr(other, "given", other))
 
     def __hash__(self) -> int:
         return hash(self.given)

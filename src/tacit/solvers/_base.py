@@ -15,9 +15,10 @@ from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, Free, Loss
 from tacit.convex._protocols import ConvexSet, Regularizer
 from tacit.convex.foreign import (
-    check_base,
+    ForeignPenalty,
     given_loss,
     guarded,
+    guarded_penalty,
     is_foreign,
     is_outside,
 )
@@ -99,7 +100,8 @@ class Problem:
         nonnegative(ridge=self.ridge)
         # what a loss of others returns has one form from here on
         object.__setattr__(self, "loss", guarded(self.loss, self.bounds.y_range))
-        check_base(self.regularizer)
+        # and the penalty keeps nothing
+        object.__setattr__(self, "regularizer", guarded_penalty(self.regularizer))
         if isinstance(self.regularizer, Box):
             self._fit_box(self.regularizer)
         reach = self.regularizer.radius * self.bounds.x_norm
@@ -258,10 +260,10 @@ def loss_assumptions(problem: Problem, *, clipped: bool = False) -> tuple[str, .
 
 def penalty_assumptions(problem: Problem) -> tuple[str, ...]:
     """Return what the minimum of an objective takes from a penalty of others."""
-    if not is_outside(problem.regularizer):
+    if not isinstance(problem.regularizer, ForeignPenalty):
         return ()
     return (
-        f"the penalty {type(problem.regularizer).__name__} is convex and raises no "
+        f"the penalty {type(problem.regularizer.given).__name__} is convex and raises no "
         "error, with the radius, the proximal map and the bound on its rounding that "
         "it states",
     )
