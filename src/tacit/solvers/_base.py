@@ -42,6 +42,7 @@ __all__ = [
     "plan_assumptions",
     "require_delta",
     "result_of",
+    "row_limit",
     "solver_fact",
 ]
 
@@ -269,6 +270,13 @@ def penalty_assumptions(problem: Problem) -> tuple[str, ...]:
     )
 
 
+def row_limit(problem: Problem) -> tuple[str, ...]:
+    """Return up to how many rows what round-off adds to a sensitivity holds."""
+    most = problem.most_rows
+    shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
+    return (f"there are at most {shown} rows",)
+
+
 def plan_assumptions(
     problem: Problem, noise: str, *, rounded: bool = True, clipped: bool = False
 ) -> tuple[str, ...]:
@@ -277,14 +285,12 @@ def plan_assumptions(
     Where sums are ``rounded``, what round-off adds to a sensitivity holds up to so many
     rows. ``clipped`` is as in `loss_assumptions`.
     """
-    most = problem.most_rows
-    shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
-    row_limit = (f"there are at most {shown} rows",) if rounded else ()
+    limited = row_limit(problem) if rounded else ()
     stated = loss_assumptions(problem, clipped=clipped)
     if not clipped:  # noisy sums of clipped gradients are public before any penalty
         stated += penalty_assumptions(problem)
     note = rows_note(problem.n_rows)
-    return (note, *row_limit, *stated, *noise_assumptions(noise))
+    return (note, *limited, *stated, *noise_assumptions(noise))
 
 
 class SolverPlan:
