@@ -8,10 +8,11 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import Seed
 from tacit._execution import in_order
+from tacit._release import Release, charged_run
 from tacit.ensemble import PrivateLabeler
 from tacit.linear_model import GeneralizedLinearModel
 from tacit.preprocessing import PrivateStandardScaler
-from tacit.privacy import Budget, Ledger
+from tacit.privacy import Budget, GaussianNoise, Ledger
 from tacit.solvers import NoisyGD, PermutedSGD, PreconditionedGD
 from tacit.streaming import OnlineLogisticRegression
 
@@ -36,6 +37,12 @@ def test_rows_underflow_where_the_state_is_strict(strict):
     """Positive control: the rows of these tests would show."""
     with strict(), pytest.raises((FloatingPointError, RuntimeWarning)):
         np.square(X)
+
+
+def test_no_run_shows_underflow_of_rows(strict):
+    release = Release(GaussianNoise(3.0), Budget(2.0, 1e-3), "squares")
+    with strict():
+        charged_run(release, None, np.square, check=lambda: X)
 
 
 @pytest.mark.parametrize("solver", [NoisyGD(), PreconditionedGD(), PermutedSGD(n_passes=2)])

@@ -379,6 +379,14 @@ def test_a_result_of_a_solver_of_others_is_an_array_of_floats(found):
     assert model.coef_.dtype == np.float64
 
 
+def test_noise_of_a_solver_of_others_is_an_array_of_floats():
+    X, y = rows()
+    result = Result(GOOD, WeightNoise(GOOD.tolist(), "measured", "laplace"))
+    model = GeneralizedLinearModel(loss=Huber(), y_range=(-1, 1), solver=Given(result))
+    assert model.fit(X, y).noise_.coef.tolist() == [1.0, 1.0]
+    assert model.noise_.law == "laplace"
+
+
 @pytest.mark.parametrize(
     "result",
     [
@@ -386,7 +394,16 @@ def test_a_result_of_a_solver_of_others_is_an_array_of_floats(found):
         Result(np.ones(3)),
         Result("private"),
         Result(np.full((3, 1), np.nan)),
+        Result(GOOD + 1j),
+        Result(np.full((3, 1), "1.5")),
+        Result(GOOD, 5),
         Result(GOOD, WeightNoise(np.ones(2), "private")),
+        Result(GOOD, WeightNoise(GOOD * np.nan, "private")),
+        Result(GOOD, WeightNoise(-GOOD, "private")),
+        Result(GOOD, WeightNoise(GOOD + 1j, "private")),
+        Result(GOOD, WeightNoise(GOOD, 77)),
+        Result(GOOD, WeightNoise(GOOD, "private", "private")),
+        Result(GOOD, WeightNoise(GOOD, "private", response=GOOD)),
     ],
 )
 def test_a_result_of_another_form_is_rejected_in_the_same_words(result):

@@ -46,6 +46,8 @@ __all__ = [
     "solver_fact",
 ]
 
+# Distributions of weights that noise may have
+LAWS = ("gaussian", "laplace", "gamma")
 # Value of the constant feature, in units of the row norm
 INTERCEPT_FRACTION = 0.25
 # Bounds on round-off hold up to this many rows, whatever number was planned for
@@ -434,17 +436,41 @@ def result_of(
 
 def _of_shape(found: Result, solver: Any, shape: tuple[int, int]) -> Result:
     """Return a result of a solver of others in floats, or reject another form."""
+    size = shape[0] * shape[1]
 
-    def floats(values: Any) -> NDArray[np.float64] | None:
-        return attempt(lambda: np.array(values, dtype=np.float64, subok=False))  # type: ignore[no-any-return]
+    def checked() -> Result:
+        W = _finite(found.coefficients, shape)
+        noise = found.noise
+        if noise is None:
+            return replace(found, coefficients=W)
+        if type(noise) is not WeightNoise or noise.law not in LAWS:
+            raise ValueError
+        std = _finite(noise.std, shape)
+        if (std < 0).any() or not isinstance(noise.how, str):
+            raise ValueError
+        response, pull = (
+            None if matrix is None else _finite(matrix, (size, size))
+            for matrix in (noise.response, noise.pull)
+        )
+        kept = WeightNoise(std, str(noise.how), str(noise.law), response, pull)
+        return replace(found, coefficients=W, noise=kept)
 
-    W = floats(found.coefficients)
-    std = W if found.noise is None else floats(found.noise.std)
-    kept = W is not None and W.shape == shape and np.isfinite(W).all()
-    if W is None or not kept or std is None or std.shape != shape:
+    kept: Result | None = attempt(checked)
+    if kept is None:
         # [solvers:result] the same words whatever was returned
         raise ValueError(
             f"run of {type(solver).__name__} must return a Result with finite numbers "
             f"of shape {shape}; return Result(coefficients) of that shape."
         )
-    return replace(found, coefficients=W)
+    return kept
+
+
+def _finite(values: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return numbers as floats, or fail where they are complex, or others in form."""
+    found = np.array(values, subok=False)
+    if found.dtype.kind not in "biufO" or found.shape != shape:
+        raise ValueError
+    floats = found.astype(np.float64)
+    if not np.isfinite(floats).all():
+        raise ValueError
+    return floats
