@@ -45,7 +45,9 @@ def test_no_run_shows_underflow_of_rows(strict):
         charged_run(release, None, np.square, check=lambda: X)
 
 
-@pytest.mark.parametrize("solver", [NoisyGD(), PreconditionedGD(), PermutedSGD(n_passes=2)])
+@pytest.mark.parametrize(
+    "solver", [NoisyGD(), PreconditionedGD(), PermutedSGD(n_passes=2)]
+)
 def test_fits_show_no_underflow_of_rows(strict, solver):
     model = GeneralizedLinearModel(
         1.0, 1e-4, classes=(0, 1), random_state=Seed(0), solver=solver

@@ -283,7 +283,12 @@ class Shape(OneMargin):
             "n_outputs of Shape must be 1 for targets='labels', got 2",
         ),
         (Shape(derivative=-1.0), "max_derivative of Shape must return a number >= 0"),
-        (Shape(curvature=np.nan), "max_curvature of Shape must return a number >= 0"),
+        (Shape(curvature=np.nan), "max_curvature of Shape must return a number > 0"),
+        (Shape(curvature=0.0), "max_curvature of Shape must return a number > 0 and"),
+        (Shape(curvature=10**400), "at most 1e.100, or inf, got a value of type int"),
+        (Shape(derivative=10**400), "at most 1e.100, or inf, got a value of type int"),
+        (Shape(derivative=1e300), "at most 1e.100, or inf, got 1e.300"),
+        (Shape(derivative="1"), "max_derivative of Shape must return a number >= 0"),
         (Shape(rank=0.5), "derivative_rank of Shape must be an integer >= 1, got 0.5"),
         (Shape(lambda y, Z: Z[:, 0]), r"of shape \(3, 1\) for .* got shape \(3,\)"),
         (Shape(lambda y, Z: Z / 0.0 * 0), "must return finite numbers for 3 rows"),
@@ -330,7 +335,9 @@ class Locked(Own):
 
 
 def test_a_loss_or_penalty_that_cannot_be_copied_is_rejected():
-    with raises_one_line(ValueError, "loss must be an object that copy.deepcopy copies"):
+    with raises_one_line(
+        ValueError, "loss must be an object that copy.deepcopy copies"
+    ):
         guarded(Locked(), ENDS)
 
     class Set(ConvexSet):
@@ -370,3 +377,24 @@ def test_values_are_within_what_sums_can_hold():
             return np.where(y < 0, 1e308, -1e308)
 
     assert guarded(Large(), ENDS).value(Y, Z).tolist() == [1e100, *[-1e100] * 4]
+
+
+@pytest.mark.parametrize(
+    "radius", [np.nan, -1.0, 0.0, "1", None, True, 10**400, 1e300, 1 + 0j]
+)
+def test_a_radius_that_is_no_size_is_rejected(radius):
+    class Set(ConvexSet):
+        pass
+
+    Set.radius = radius
+    with raises_one_line(ValueError, "radius .*must be a"):
+        guarded_penalty(Set())
+
+
+@pytest.mark.parametrize("radius", [inf, 2, np.float32(2.0)])
+def test_a_radius_is_a_float(radius):
+    class Set(ConvexSet):
+        pass
+
+    Set.radius = radius
+    assert type(guarded_penalty(Set()).radius) is float

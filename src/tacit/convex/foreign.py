@@ -1,4 +1,4 @@
-"""Losses and penalties from outside this library, held so that they keep nothing."""
+"""Losses and penalties from outside this library, which keep nothing of a run."""
 
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -74,7 +74,7 @@ def guarded_penalty(regularizer: Any) -> Any:
     return ForeignPenalty(regularizer)
 
 
-def check_base(regularizer: Any) -> None:
+def check_base(regularizer: Any, name: str = "penalty") -> None:
     """Reject a penalty or set of others that derives from one of this library.
 
     Proofs and closed forms for the base are not for what a subclass computes.
@@ -85,7 +85,7 @@ def check_base(regularizer: Any) -> None:
         module = base.__module__
         if module.startswith("tacit.convex.") and module != Regularizer.__module__:
             raise ValueError(
-                f"penalty must not derive from {base.__name__}, whose proofs do not "
+                f"{name} must not derive from {base.__name__}, whose proofs do not "
                 f"hold for {type(regularizer).__name__}; write a class without that "
                 f"base, or use {base.__name__} itself."
             )
@@ -163,7 +163,8 @@ class ForeignLoss:
     ``max_curvature``, and values within 1e100, so that sums of them are finite. Solvers
     clip derivatives.
     Rows are seen by a copy of the loss, made for one evaluation and dropped
-    (`[losses:copy]`): what it keeps in itself reaches no other evaluation, and no model.
+    (`[losses:copy]`): what it keeps in itself reaches no other evaluation, and no
+    model.
     """
 
     def __init__(self, given: Any, y_range: tuple[float, float]) -> None:
@@ -184,10 +185,14 @@ class ForeignLoss:
     def _stated(self, method: str, value: Any) -> float:
         """Return a constant of the loss as a float, or reject it."""
         number = plain_number(value, method)
-        if type(number) not in (int, float) or not number >= 0:
+        flat = method == "max_derivative"  # which is taken to be above zero
+        real = type(number) in (int, float)
+        real = real and (number > 0 or (flat and number == 0))
+        if not real or not (number <= LARGEST or number == inf):
             raise ValueError(
-                f"{method} of {type(self.given).__name__} must return a number >= 0 or "
-                f"inf, got {shown(value)}; return a bound."
+                f"{method} of {type(self.given).__name__} must return a number "
+                f"{'>=' if flat else '>'} 0 and at most {LARGEST:g}, or inf, got "
+                f"{shown(value)}; return a bound."
             )
         return float(number)
 
@@ -329,6 +334,19 @@ class ForeignLoss:
         return repr(self.given)
 
 
+def _stated_radius(given: Any) -> float:
+    """Return the radius of a penalty as a float, or reject it."""
+    value = getattr(given, "radius", None)
+    number = plain_number(value, "radius")
+    real = type(number) in (int, float) and number > 0
+    if not real or not (number <= LARGEST or number == inf):
+        raise ValueError(
+            f"radius of {type(given).__name__} must be a number > 0 and at most "
+            f"{LARGEST:g}, or inf for a penalty that is no set, got {shown(value)}."
+        )
+    return float(number)
+
+
 class ForeignPenalty:
     """A penalty or set from outside this library, as problems hold it.
 
@@ -349,7 +367,7 @@ class ForeignPenalty:
     def __init__(self, given: Any) -> None:
         self.given = given
         _check_copied(given, "penalty")
-        self.radius = given.radius
+        self.radius = _stated_radius(given)
 
     def __getattr__(self, name: str) -> Any:
         if name == "given" or name.startswith("_"):

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 # Distributions of weights that noise may have
-LAWS = ("gaussian", "laplace", "gamma")
+DISTRIBUTIONS = ("gaussian", "laplace", "gamma")
 # Value of the constant feature, in units of the row norm
 INTERCEPT_FRACTION = 0.25
 # Bounds on round-off hold up to this many rows, whatever number was planned for
@@ -265,10 +265,10 @@ def penalty_assumptions(problem: Problem) -> tuple[str, ...]:
     """Return what the minimum of an objective takes from a penalty of others."""
     if not isinstance(problem.regularizer, ForeignPenalty):
         return ()
+    name = type(problem.regularizer.given).__name__
     return (
-        f"the penalty {type(problem.regularizer.given).__name__} is convex and raises no "
-        "error, with the radius, the proximal map and the bound on its rounding that "
-        "it states",
+        f"the penalty {name} is convex and raises no error, with the radius, the "
+        "proximal map and the bound on its rounding that it states",
     )
 
 
@@ -443,7 +443,7 @@ def _of_shape(found: Result, solver: Any, shape: tuple[int, int]) -> Result:
         noise = found.noise
         if noise is None:
             return replace(found, coefficients=W)
-        if type(noise) is not WeightNoise or noise.law not in LAWS:
+        if type(noise) is not WeightNoise or noise.law not in DISTRIBUTIONS:
             raise ValueError
         std = _finite(noise.std, shape)
         if (std < 0).any() or not isinstance(noise.how, str):
