@@ -70,7 +70,7 @@ def in_order(
     """
 
     def quiet(block: Block) -> Result:
-        # [blocks:quiet] threads have their own state of floating point errors
+        # threads have their own state of floating point errors
         with np.errstate(all="ignore"):
             return function(block)
 

@@ -97,7 +97,7 @@ def charged_run(
         entry = account.charge(
             release.event, release.label, release.budget, seeded=release.seeded
         )
-    # [release:quiet] errors and warnings that NumPy is set to would depend on rows
+    # errors and warnings that NumPy is set to would depend on rows
     with np.errstate(all="ignore"):
         result = run(values)
     return result, release.report(entry, own_ledger=ledger is None)

@@ -172,11 +172,10 @@ def test_other_methods_have_the_form_of_the_protocol():
 class Drifting(Own):
     """A loss that states another bound whenever it is asked."""
 
-    def __post_init__(self):
-        object.__setattr__(self, "count", 0)
+    count = 0
 
     def max_derivative(self, reach, y_range):
-        object.__setattr__(self, "count", self.count + 1)
+        Drifting.count += 1  # copies share their class
         return 1.0 + self.count
 
     def max_curvature(self):

@@ -93,6 +93,11 @@ def _parts(kind, **stored):
     return X
 
 
+def test_lists_that_carry_indices_along_are_refused():
+    with pytest.raises(ValueError, match="does not have"):
+        canonical(_lil([0, 70000], [1.0, 2.0]))
+
+
 COO, DIA, CSR = sparse.coo_array, sparse.dia_array, sparse.csr_array
 ROWS = np.arange(4)
 

@@ -335,7 +335,7 @@ def canonical(X: Any, dtype: Any = None) -> Any:
 def _by_rows(X: Any, dtype: Any) -> Any:
     """Return a sparse ``X`` as CSR, or None where it is not well formed."""
     try:
-        # [sparse:formed] before scipy follows any index
+        # before scipy follows any index
         if not _is_formed(X):
             return None
         if dtype is not None:

@@ -406,7 +406,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     @contextmanager
     def _exclusive_step(self, holder: object = None) -> Iterator[None]:
         """Admit one caller at a time, and restore the state where it fails."""
-        # [labelers:quiet] queries read what rows made without a new charge
+        # queries read what rows made without a new charge
         quiet = np.errstate(all="ignore")
         with exclusive_step(self), all_or_nothing(self), quiet:
             if vars(self).get("_holder") is not holder:

@@ -350,7 +350,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
         ``holder`` is the `DurableStream` that the caller is, if any.
         """
         # [streams:alone] first, as restoring attributes may undo another's step
-        # [streams:quiet] later steps read rows without a new charge
+        # later steps read rows without a new charge
         quiet = np.errstate(all="ignore")
         with exclusive_step(self), all_or_nothing(self), quiet:
             if vars(self).get("_holder") is not holder:

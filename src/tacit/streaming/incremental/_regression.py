@@ -254,7 +254,7 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
                 f"constraint must be None or one of {names} from tacit.convex, got "
                 f"{type(self.constraint).__name__}."
             )
-        # [incremental:base] the sets below are built for the class itself
+        # the sets below are built for the class itself
         check_base(self.constraint, "constraint")
         # rejects groups of another number of features
         self.constraint.prox(np.zeros((n_features, 1)), 1.0)
