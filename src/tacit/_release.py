@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.privacy.report import Entry, is_note
 
@@ -95,7 +97,9 @@ def charged_run(
         entry = account.charge(
             release.event, release.label, release.budget, seeded=release.seeded
         )
-    result = run(values)
+    # errors and warnings that NumPy is set to would depend on rows
+    with np.errstate(all="ignore"):
+        result = run(values)
     return result, release.report(entry, own_ledger=ledger is None)
 
 
