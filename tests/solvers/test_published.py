@@ -46,10 +46,10 @@ class Linear:
         return 1.0
 
     def max_curvature(self):
-        return 0.0
+        return 1e-12  # it is zero, which no step size is made for
 
     def max_trace(self):
-        return 0.0
+        return self.max_curvature()
 
     def derivative_rank(self):
         return 1
