@@ -15,7 +15,7 @@ from tests.strategies import adversarial_pairs, each_relation
 
 from tacit import Seed
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.audit import replay
 from tacit.audit.pairs import Pair
 from tacit.convex import (

@@ -13,7 +13,7 @@ from tests.solvers.test_perturbation import (
     tilt_of,
 )
 
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import HuberizedHinge, Logistic, Softmax
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError

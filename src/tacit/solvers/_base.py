@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._execution import attempt
+from tacit._release import rows_note
 from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, Free, Loss
 from tacit.convex._protocols import ConvexSet, Regularizer
@@ -27,7 +28,6 @@ from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.privacy.report import rows_note
 
 __all__ = [
     "INTERCEPT_FRACTION",
