@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from tests.solvers.densities import worst_line_ratio
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import assert_replays, audit, precision_attack
 from tacit.convex import Logistic, Softmax, composite
 from tacit.convex import minimize as minimizer

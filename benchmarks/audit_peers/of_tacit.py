@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from tacit import Seed
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger

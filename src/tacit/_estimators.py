@@ -25,6 +25,7 @@ from sklearn.utils.validation import validate_data
 
 from tacit._random import check_set_seed
 from tacit._validate import at_least, shown
+from tacit.data.bounds import canonical
 from tacit.data.rows import column_cells, in_columns
 from tacit.privacy import Budget, Neighbors
 
@@ -242,6 +243,8 @@ def checked_values(
     numbers; ``encode`` ends that error. With ``finite=False`` any number is accepted.
     """
     rejected = _kind_of_rejection(X)
+    if rejected is None and accept_sparse:
+        X = canonical(X)
     if rejected is None:
         try:
             with np.errstate(all="ignore"):  # overflow is rejected below

@@ -68,15 +68,21 @@ def in_order(
     long enough. Only a few blocks run ahead of the one that is yielded, to limit
     memory. Results do not depend on the number of threads.
     """
+
+    def quiet(block: Block) -> Result:
+        # threads have their own state of floating point errors
+        with np.errstate(all="ignore"):
+            return function(block)
+
     workers = _workers() if side_by_side else 1
     with one_blas_thread():
         if workers == 1:
-            yield from map(function, blocks)
+            yield from map(quiet, blocks)
             return
         with ThreadPoolExecutor(workers) as pool:
             ahead: deque[Future[Result]] = deque()
             for block in blocks:
-                ahead.append(pool.submit(function, block))
+                ahead.append(pool.submit(quiet, block))
                 if len(ahead) > 2 * workers:
                     yield ahead.popleft().result()
             while ahead:

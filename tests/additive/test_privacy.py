@@ -15,7 +15,7 @@ from tests.strategies import each_relation
 
 from tacit import Seed
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.additive import AdditiveClassifier, AdditiveRegressor
 from tacit.additive._bins import ROUNDS, BinsPlan
 from tacit.additive._columns import codes_of, public_columns

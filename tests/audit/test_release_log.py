@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from tacit._release_log import Diverged, recording, release, replaying
+from tacit._release import Diverged, recording, release, replaying
 
 
 def noisy(value, output, label="sum"):

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit.audit import assert_replays, replay
 from tacit.audit._state import leaves
 

@@ -12,7 +12,7 @@ import pytest
 from tests.recommend.doubles import MeansSolver
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Neighbors

@@ -9,7 +9,7 @@ from tests.cases import Cases
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors

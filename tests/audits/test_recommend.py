@@ -25,7 +25,7 @@ from tests.stat import P_FAIL
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.audit.bounds import gaussian_bound
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget

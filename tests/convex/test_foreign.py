@@ -14,7 +14,13 @@ from tests.refusal import raises_one_line
 
 from tacit.convex import Huber, L2Ball, Logistic, Softmax, Squared
 from tacit.convex._protocols import ConvexSet
-from tacit.convex.foreign import ForeignLoss, check_base, given_loss, guarded
+from tacit.convex.foreign import (
+    ForeignLoss,
+    check_base,
+    given_loss,
+    guarded,
+    guarded_penalty,
+)
 from tacit.convex.losses import OneMargin
 
 ENDS = (-1.0, 1.0)
@@ -166,11 +172,10 @@ def test_other_methods_have_the_form_of_the_protocol():
 class Drifting(Own):
     """A loss that states another bound whenever it is asked."""
 
-    def __post_init__(self):
-        object.__setattr__(self, "count", 0)
+    count = 0
 
     def max_derivative(self, reach, y_range):
-        object.__setattr__(self, "count", self.count + 1)
+        Drifting.count += 1  # copies share their class
         return 1.0 + self.count
 
     def max_curvature(self):
@@ -277,7 +282,12 @@ class Shape(OneMargin):
             "n_outputs of Shape must be 1 for targets='labels', got 2",
         ),
         (Shape(derivative=-1.0), "max_derivative of Shape must return a number >= 0"),
-        (Shape(curvature=np.nan), "max_curvature of Shape must return a number >= 0"),
+        (Shape(curvature=np.nan), "max_curvature of Shape must return a number > 0"),
+        (Shape(curvature=0.0), "max_curvature of Shape must return a number > 0 and"),
+        (Shape(curvature=10**400), "at most 1e.100, or inf, got a value of type int"),
+        (Shape(derivative=10**400), "at most 1e.100, or inf, got a value of type int"),
+        (Shape(derivative=1e300), "at most 1e.100, or inf, got 1e.300"),
+        (Shape(derivative="1"), "max_derivative of Shape must return a number >= 0"),
         (Shape(rank=0.5), "derivative_rank of Shape must be an integer >= 1, got 0.5"),
         (Shape(lambda y, Z: Z[:, 0]), r"of shape \(3, 1\) for .* got shape \(3,\)"),
         (Shape(lambda y, Z: Z / 0.0 * 0), "must return finite numbers for 3 rows"),
@@ -316,3 +326,74 @@ def test_labels_and_codes_are_tried_as_such():
             return super().derivative(y, Z)
 
     assert isinstance(guarded(Codes(2), (0.0, 5.0)), ForeignLoss)
+
+
+class Locked(Own):
+    def __deepcopy__(self, memo):
+        raise TypeError("private")
+
+
+def test_a_loss_or_penalty_that_cannot_be_copied_is_rejected():
+    with raises_one_line(
+        ValueError, "loss must be an object that copy.deepcopy copies"
+    ):
+        guarded(Locked(), ENDS)
+
+    class Set(ConvexSet):
+        radius = 1.0
+        __deepcopy__ = Locked.__deepcopy__
+
+    with raises_one_line(ValueError, "penalty must be an object that copy.deepcopy"):
+        guarded_penalty(Set())
+
+
+def test_a_penalty_of_others_is_itself_to_its_user_and_keeps_no_point():
+    class Set(ConvexSet):
+        radius = 1.0
+        seen = ()
+
+        def prox(self, W, step):
+            self.seen = W
+            return W
+
+    given = Set()
+    penalty = guarded_penalty(given)
+    assert guarded_penalty(penalty) is penalty
+    assert guarded_penalty(L2Ball()) == L2Ball()
+    assert repr(penalty) == repr(given)
+    assert penalty == given
+    assert hash(penalty) == hash(given)
+    assert copy.copy(penalty) == penalty
+    assert penalty.prox(Z, 1.0) is Z
+    assert given.seen == penalty.seen == ()
+    given.radius = 2.0
+    assert penalty.radius == 1.0
+
+
+def test_values_are_within_what_sums_can_hold():
+    class Large(Own):
+        def value(self, y, Z):
+            return np.where(y < 0, 1e308, -1e308)
+
+    assert guarded(Large(), ENDS).value(Y, Z).tolist() == [1e100, *[-1e100] * 4]
+
+
+@pytest.mark.parametrize(
+    "radius", [np.nan, -1.0, 0.0, "1", None, True, 10**400, 1e300, 1 + 0j]
+)
+def test_a_radius_that_is_no_size_is_rejected(radius):
+    class Set(ConvexSet):
+        pass
+
+    Set.radius = radius
+    with raises_one_line(ValueError, "radius .*must be a"):
+        guarded_penalty(Set())
+
+
+@pytest.mark.parametrize("radius", [inf, 2, np.float32(2.0)])
+def test_a_radius_is_a_float(radius):
+    class Set(ConvexSet):
+        pass
+
+    Set.radius = radius
+    assert type(guarded_penalty(Set()).radius) is float

@@ -6,6 +6,8 @@ from scipy import sparse
 
 from tacit.data.bounds import canonical
 from tacit.linear_model import Lasso, LogisticRegression
+from tacit.linear_model._base import checked_features
+from tacit.preprocessing import PrivateStandardScaler
 from tacit.privacy import Budget, Ledger
 
 KINDS = (sparse.csr_array, sparse.csc_array)
@@ -84,9 +86,39 @@ def _bsr(**stored):
     return X
 
 
+def _parts(kind, **stored):
+    X = kind(np.diag([1.0, 2.0, 3.0, 4.0]))
+    for name, values in stored.items():
+        setattr(X, name, values)
+    return X
+
+
+def test_lists_that_carry_indices_along_are_refused():
+    with pytest.raises(ValueError, match="does not have"):
+        canonical(_lil([0, 70000], [1.0, 2.0]))
+
+
+COO, DIA, CSR = sparse.coo_array, sparse.dia_array, sparse.csr_array
+ROWS = np.arange(4)
+
+
 @pytest.mark.parametrize(
     "X",
     [
+        _parts(COO, coords=(ROWS, ROWS + 70000)),
+        _parts(COO, coords=(ROWS - 1, ROWS)),
+        _parts(COO, coords=(ROWS[:2], ROWS)),
+        _parts(COO, coords=(ROWS / 2, ROWS)),
+        _parts(COO, data=np.ones(2)),
+        _parts(DIA, data=np.ones((2, 4))),
+        _parts(DIA, offsets=np.array([0, 70000])),
+        _parts(DIA, data=np.ones((2, 4)), offsets=np.array([70000, 70000])),
+        _parts(CSR, data=np.ones(2)),
+        _parts(CSR, data=np.ones((4, 1))),
+        _parts(CSR, indices=ROWS / 2),
+        _parts(CSR, indptr=np.array([0, 1, 70000, 2, 4])),
+        _parts(sparse.lil_array, rows=np.array([[0], [1]], dtype=object)),
+        _parts(sparse.lil_array, rows=np.array([0, 1, 2, 3], dtype=object)),
         _lil([0, 70000], [1.0, 2.0]),
         _lil([0, -1], [1.0, 2.0]),
         _lil([0, 1], [1.0]),
@@ -106,4 +138,19 @@ def test_entries_outside_are_rejected_in_every_format(X):
         model.fit(X, np.array([0, 1, 0, 1]), ledger=ledger)
     assert "70000" not in str(rejected.value)
     assert rejected.value.__cause__ is None
+    assert rejected.value.__context__ is None
     assert not ledger.report().entries
+
+
+def test_moments_of_malformed_rows_are_rejected_in_the_same_words():
+    X = _parts(COO, coords=(ROWS, ROWS + 70000))
+    with pytest.raises(ValueError, match="does not have") as rejected:
+        PrivateStandardScaler(
+            1.0, 1e-4, ranges=(-1.0, 1.0), with_mean=False, neighbors="replace_one"
+        ).fit(X)
+    assert rejected.value.__context__ is None
+
+
+def test_small_integers_that_are_stored_twice_add_up_as_floats():
+    X = COO((np.array([100, 100], dtype=np.int8), ([0, 0], [1, 1])), shape=(1, 2))
+    assert checked_features(X).toarray().tolist() == [[0.0, 200.0]]

@@ -203,6 +203,7 @@ def test_the_report_says_what_the_promise_rests_on():
     assert report.seeded
     assert "no shared ledger was charged" in report.notes
     assert "the number of rows is public" in report.assumptions
+    assert "there are at most 2^24 rows" in report.assumptions
     assert any("clipped to L2 norm 1" in words for words in report.assumptions)
 
 

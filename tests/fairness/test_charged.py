@@ -11,7 +11,7 @@ from tests.fairness.people import models, people
 from tests.stat import assert_probability_at_most
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded
 from tacit.fairness import (

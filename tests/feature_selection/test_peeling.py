@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from tests.stat import assert_counts_detect, assert_counts_follow
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import PeelingSelector

@@ -9,7 +9,7 @@ from scipy import stats
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.additive import SymmetricGaussian

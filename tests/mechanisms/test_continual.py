@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from tacit._random import as_generator, spawn
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit._state import dumped, loaded
 from tacit.audit import replay
 from tacit.mechanisms import Gaussian

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.mechanisms import (
     AboveThreshold,
     Exponential,

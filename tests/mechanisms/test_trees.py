@@ -8,7 +8,7 @@ from scipy import stats
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import replay
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms.continual import TreeSum

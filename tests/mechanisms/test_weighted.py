@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from tests.stat import assert_counts_detect, assert_counts_follow
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.weighted import (

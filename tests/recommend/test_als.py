@@ -8,7 +8,7 @@ from tests.recommend.doubles import some_ratings
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, GaussianNoise, calibrate

@@ -9,7 +9,7 @@ from tests.recommend.spectral import farthest, low_rank, rows_to_try, signs, sil
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Neighbors

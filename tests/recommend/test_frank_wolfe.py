@@ -9,7 +9,7 @@ from tests.recommend.doubles import some_ratings
 
 from tacit import _execution
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors

@@ -17,7 +17,7 @@ from tests.recommend.spectral import (
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors

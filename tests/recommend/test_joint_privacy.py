@@ -15,7 +15,7 @@ import pytest
 from tests.recommend.doubles import MeansSide, MeansSolver, matrix, some_ratings
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.privacy import Budget
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._plan import SOLVERS

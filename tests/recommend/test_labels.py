@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from tests.recommend.doubles import MeansSolver
 
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.recommend import MatrixCompletion
 from tacit.recommend.ratings.columns import as_numbers, distinct_cells
 from tacit.recommend.ratings.reading import read_ratings

@@ -8,7 +8,7 @@ from tests.recommend.test_second_moments import block_of
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
 from tacit.recommend.solvers import frank_wolfe_sums

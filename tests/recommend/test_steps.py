@@ -10,7 +10,7 @@ from tests.stat import assert_detects, assert_follows
 
 from tacit import _execution
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.privacy import Neighbors
 from tacit.recommend.items.steps import WalkItems
 from tacit.recommend.ratings.table import Ratings

@@ -18,7 +18,7 @@ from tests.recommend.spectral import (
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.recommend.items import _kernels as user_kernels

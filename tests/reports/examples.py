@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from tacit._release import rows_note
 from tacit.privacy import Budget, Composed, GaussianNoise, Ledger, Repeated
-from tacit.privacy.report import rows_note
 from tacit.tables import Schema
 
 FEATURES = [

@@ -16,7 +16,7 @@ from tests.sensitivity.pairs import REPLACE
 from tests.sensitivity.subjects import SUBJECTS, package_of
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.fairness._groups import _sensitive, column
 from tacit.feature_selection import BlockVoteSelector
 from tacit.mechanisms.subsets import block_members

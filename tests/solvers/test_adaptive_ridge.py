@@ -11,7 +11,7 @@ from tests.solvers.running import coefficients
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import L2Ball, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError

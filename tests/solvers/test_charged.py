@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import L1Ball, Logistic, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms.subsets import RATE_CELLS

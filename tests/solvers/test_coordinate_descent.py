@@ -13,7 +13,7 @@ from tests.solvers.running import assert_seed_decides, assert_tight, coefficient
 from tests.strategies import budgets, each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import (
     L1,
     Box,

@@ -15,10 +15,22 @@ from tests.strategies import adversarial_pairs, each_relation
 
 from tacit import Seed
 from tacit._random import as_generator
+from tacit._release import recording, replaying
 from tacit.audit import replay
 from tacit.audit.pairs import Pair
-from tacit.convex import Huber, L1Ball, Logistic, OneVsRest, Simplex, Softmax, Squared
+from tacit.convex import (
+    Free,
+    Huber,
+    L1Ball,
+    L2Ball,
+    Logistic,
+    OneVsRest,
+    Simplex,
+    Softmax,
+    Squared,
+)
 from tacit.convex.foreign import is_foreign
+from tacit.data.rows import ArrayRows
 from tacit.evaluation import coefficient_intervals
 from tacit.exceptions import PlanError
 from tacit.linear_model import GeneralizedLinearModel
@@ -367,6 +379,14 @@ def test_a_result_of_a_solver_of_others_is_an_array_of_floats(found):
     assert model.coef_.dtype == np.float64
 
 
+def test_noise_of_a_solver_of_others_is_an_array_of_floats():
+    X, y = rows()
+    result = Result(GOOD, WeightNoise(GOOD.tolist(), "measured", "laplace"))
+    model = GeneralizedLinearModel(loss=Huber(), y_range=(-1, 1), solver=Given(result))
+    assert model.fit(X, y).noise_.coef.tolist() == [1.0, 1.0]
+    assert model.noise_.law == "laplace"
+
+
 @pytest.mark.parametrize(
     "result",
     [
@@ -374,7 +394,16 @@ def test_a_result_of_a_solver_of_others_is_an_array_of_floats(found):
         Result(np.ones(3)),
         Result("private"),
         Result(np.full((3, 1), np.nan)),
+        Result(GOOD + 1j),
+        Result(np.full((3, 1), "1.5")),
+        Result(GOOD, 5),
         Result(GOOD, WeightNoise(np.ones(2), "private")),
+        Result(GOOD, WeightNoise(GOOD * np.nan, "private")),
+        Result(GOOD, WeightNoise(-GOOD, "private")),
+        Result(GOOD, WeightNoise(GOOD + 1j, "private")),
+        Result(GOOD, WeightNoise(GOOD, 77)),
+        Result(GOOD, WeightNoise(GOOD, "private", "private")),
+        Result(GOOD, WeightNoise(GOOD, "private", response=GOOD)),
     ],
 )
 def test_a_result_of_another_form_is_rejected_in_the_same_words(result):
@@ -424,6 +453,9 @@ ASSUMED = (
 )
 
 
+KEPT = "the loss TooSteep keeps nothing from block to block"
+
+
 @pytest.mark.parametrize(
     ("solver", "more", "words"),
     [
@@ -432,7 +464,7 @@ ASSUMED = (
         (ObjectivePerturbation(), {}, ASSUMED),
         (OutputPerturbation(), {}, ASSUMED),
         (PermutedSGD(), {}, ASSUMED),
-        (SampleAndAggregate(), {}, None),
+        (SampleAndAggregate(), {}, KEPT),
         (
             EntropySampling(weight=50.0),
             {"regularizer": Simplex(), "norm": "linf"},
@@ -444,7 +476,7 @@ ASSUMED = (
 def test_plans_say_what_they_take_from_a_loss(solver, more, words):
     own = solver.plan(problem_of(Huber(), 40, **more), BUDGET).assumptions
     found = solver.plan(problem_of(TooSteep(), 40, **more), BUDGET).assumptions
-    assert set(found) - set(own) == ({words} if words else set())
+    assert set(found) - set(own) == {words}
 
 
 class ThreeClasses(Softmax):
@@ -505,3 +537,112 @@ def test_gradients_beyond_the_reach_of_their_round_off_are_a_mistake(loss):
         clipped_gradient(problem, 1.01 * W, 1.0, None)
     # rows whose margins do not depend on others have no such limit
     clipped_gradient(problem, 1e9 * W, 1.0, 1.0)
+
+
+class Remembering:
+    """A loss that scales targets by the largest so far, and keeps the last rows."""
+
+    targets, n_outputs = "numbers", 1
+
+    def __init__(self):
+        self.largest, self.tries, self.last = 0.05, 0, None
+
+    def scaled(self, y, Z):
+        self.tries, self.last = self.tries + 1, (y, Z)
+        if self.tries > 3:
+            self.largest = max(self.largest, float(np.abs(y).max()))
+        return y / self.largest
+
+    def value(self, y, Z):
+        return Huber().value(self.scaled(y, Z), Z)
+
+    def derivative(self, y, Z):
+        return Huber().derivative(self.scaled(y, Z), Z)
+
+    def curvature(self, y, Z):
+        return Huber().curvature(self.scaled(y, Z), Z)
+
+    def max_derivative(self, reach, y_range):
+        return 1.0
+
+    def max_curvature(self):
+        return 1.0
+
+    def max_trace(self):
+        return 1.0
+
+    def derivative_rank(self):
+        return 1
+
+
+class Set:
+    """A ball that keeps the points it is asked about, in a class of one's own."""
+
+    radius, makes_zeros = 1.0, False
+
+    def __init__(self):
+        self.seen = []
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(L2Ball(1.0), name)
+
+    def lmo(self, G):
+        return L2Ball(1.0).lmo(G)
+
+    def prox(self, W, step):
+        self.seen.append(W)
+        SEEN.append(W)
+        # all of the ball where the first point is, as a set that is learned
+        return np.full_like(W, -1.0) if self.seen[0][0] < -0.05 else W
+
+
+SEEN = []
+
+
+def moves(loss, regularizer):
+    """Return how far one row moves an average over blocks, over what is declared."""
+    problem = problem_of(loss, 400, 1, regularizer=regularizer)
+    plan = SampleAndAggregate(n_blocks=40, radius=1.0, ridge=1e-2).plan(problem, BUDGET)
+    y = np.full(400, 0.05)
+    base = ArrayRows(np.ones((400, 1)), y)
+    y = y.copy()
+    y[0] = -1.0
+    with recording() as log:
+        SampleAndAggregate().run(plan, base, as_generator(0))
+    with replaying(log) as again:
+        SampleAndAggregate().run(plan, ArrayRows(np.ones((400, 1)), y), as_generator(0))
+    (first,), (second,) = log.releases, again.releases
+    return float(np.linalg.norm(first.value - second.value)) / first.sensitivity
+
+
+def test_no_block_moves_others_by_what_a_loss_or_set_keeps():
+    assert moves(Remembering(), Free()) < 1
+    assert moves(Huber(), Set()) < 1
+
+
+def test_a_set_of_others_sees_the_released_average_only():
+    SEEN.clear()
+    moves(Huber(), Set())
+    assert len(SEEN) == 2
+
+
+@pytest.mark.parametrize(
+    "solver", [NoisyGD(n_steps=2), AMP(), SampleAndAggregate(), PermutedSGD(2)]
+)
+def test_no_fit_leaves_rows_with_the_loss_or_set(solver):
+    loss, penalty = Remembering(), Set()
+    model = GeneralizedLinearModel(
+        1.0,
+        1e-3,
+        loss=loss,
+        penalty=None if isinstance(solver, PermutedSGD) else penalty,
+        y_range=(-1, 1),
+        solver=solver,
+        fit_intercept=False,
+    ).fit(np.ones((40, 1)), np.linspace(-1, 1, 40))
+    assert model.loss_ is loss
+    assert loss.tries == 0
+    assert loss.last is None
+    assert penalty.seen == []

@@ -20,7 +20,7 @@ from tests.strategies import (
 )
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.audit import assert_replays, replay
 from tacit.convex import (
     Free,

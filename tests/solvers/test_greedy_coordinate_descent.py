@@ -14,7 +14,7 @@ from tests.stat import assert_probability_at_most
 from tests.strategies import adversarial_pairs, budgets, each_relation, neighboring_data
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.audit import assert_replays, replay
 from tacit.convex import (
     L1,

@@ -19,7 +19,7 @@ from tests.solvers.running import (
 from tests.strategies import adversarial_pairs, each_relation, targets
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import replay, worst_case_pair
 from tacit.convex import (
     L1,

@@ -8,10 +8,13 @@ from tests.solvers.running import coefficients, exact_minimum
 from tests.solvers.test_contract import problem_of, sample
 from tests.strategies import adversarial_pairs, each_relation
 
+from tacit import Seed
+from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.convex import L1, Huber, Logistic, Softmax
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
+from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, GaussianNoise, Repeated
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, Moments
@@ -105,3 +108,25 @@ def test_neighbors_stay_within_both_sensitivities(loss, neighbors, seed):
 def test_what_it_cannot_do_is_refused_with_a_cure(problem, budget, cure):
     with pytest.raises(PlanError, match=cure):
         PreconditionedGD().plan(problem, budget)
+
+
+@pytest.mark.parametrize("x_norm", [1e-90, 1e-60, 1e60, 1e78, 1e90])
+def test_the_noise_is_that_of_the_same_rows_in_other_units(x_norm):
+    rng = as_generator(0)
+    X = rng.normal(size=(5000, 2)) / 3
+    y = X[:, 0] + rng.normal(size=5000) / 3 > 0
+
+    def fitted(unit):
+        model = LogisticRegression(
+            8.0,
+            1e-6,
+            classes=(False, True),
+            x_norm=unit,
+            solver=PreconditionedGD(),
+            random_state=Seed(0),
+        )
+        return model.fit(unit * X, y)
+
+    noise, same = fitted(x_norm).noise_, fitted(1.0).noise_
+    assert same is not None
+    assert np.allclose(noise.coef * x_norm, same.coef, rtol=1e-9)

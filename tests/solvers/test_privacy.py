@@ -14,7 +14,7 @@ from tests.solvers.densities import (
 )
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import (
     L1,
     Box,

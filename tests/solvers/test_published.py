@@ -13,7 +13,7 @@ from tests.solvers.test_perturbation import (
     tilt_of,
 )
 
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import HuberizedHinge, Logistic, Softmax
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
@@ -28,6 +28,7 @@ class Linear:
     """The loss ``y z``: as simple as a Lipschitz loss can be."""
 
     n_outputs: int = 1
+    targets: str = "labels"
 
     def value(self, y, Z):
         return y * Z[:, 0]
@@ -45,10 +46,10 @@ class Linear:
         return 1.0
 
     def max_curvature(self):
-        return 0.0
+        return 1e-12  # it is zero, which no step size is made for
 
     def max_trace(self):
-        return 0.0
+        return self.max_curvature()
 
     def derivative_rank(self):
         return 1

@@ -17,7 +17,7 @@ from tests.stat import assert_detects, assert_follows
 from tests.strategies import adversarial_pairs, budgets, each_relation, neighboring_data
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import assert_replays, replay
 from tacit.convex import Box, Huber, L1Ball, L2Ball, Logistic, Squared
 from tacit.data import RowBounds, bounded_rows

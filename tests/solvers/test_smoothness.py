@@ -11,7 +11,7 @@ from tests.stat import assert_detects, assert_follows
 from tests.strategies import each_relation
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import assert_replays, replay
 from tacit.convex import Logistic, Squared
 from tacit.data import RowBounds, bounded_rows

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._release_log import Diverged, Draw, ReleaseLog, recording, replaying
+from tacit._release import Diverged, Draw, ReleaseLog, recording, replaying
 from tacit.audit._state import leaves
 
 __all__ = ["ReplayEntry", "ReplayReport", "assert_replays", "replay"]

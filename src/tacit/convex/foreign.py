@@ -1,7 +1,7 @@
-"""Losses from outside this library, whose results are brought to one form."""
+"""Losses and penalties from outside this library, which keep nothing of a run."""
 
 from collections.abc import Callable
-from copy import copy
+from copy import copy, deepcopy
 from math import inf
 from typing import Any
 
@@ -14,9 +14,11 @@ from tacit.convex._protocols import Array, Regularizer
 
 __all__ = [
     "ForeignLoss",
+    "ForeignPenalty",
     "check_base",
     "given_loss",
     "guarded",
+    "guarded_penalty",
     "is_foreign",
     "is_outside",
     "unshared",
@@ -61,7 +63,18 @@ def guarded(loss: Any, y_range: tuple[float, float]) -> Any:
     return ForeignLoss(loss, y_range)
 
 
-def check_base(regularizer: Any) -> None:
+def guarded_penalty(regularizer: Any) -> Any:
+    """Return a penalty of this library as it is, and any other as a `ForeignPenalty`.
+
+    One that derives from a penalty of this library is rejected.
+    """
+    check_base(regularizer)
+    if not is_outside(regularizer):
+        return regularizer
+    return ForeignPenalty(regularizer)
+
+
+def check_base(regularizer: Any, name: str = "penalty") -> None:
     """Reject a penalty or set of others that derives from one of this library.
 
     Proofs and closed forms for the base are not for what a subclass computes.
@@ -72,7 +85,7 @@ def check_base(regularizer: Any) -> None:
         module = base.__module__
         if module.startswith("tacit.convex.") and module != Regularizer.__module__:
             raise ValueError(
-                f"penalty must not derive from {base.__name__}, whose proofs do not "
+                f"{name} must not derive from {base.__name__}, whose proofs do not "
                 f"hold for {type(regularizer).__name__}; write a class without that "
                 f"base, or use {base.__name__} itself."
             )
@@ -86,6 +99,18 @@ def unshared(loss: Any) -> Any:
     apart = copy(loss)
     apart._steepest = dict(loss._steepest)
     return apart
+
+
+def _check_copied(given: Any, what: str) -> None:
+    """Reject what cannot be copied, as each evaluation needs a copy."""
+    try:
+        deepcopy(given)
+    except Exception as error:
+        raise ValueError(
+            f"{what} must be an object that copy.deepcopy copies, got "
+            f"{type(error).__name__} for {type(given).__name__}; leave out what cannot "
+            "be copied."
+        ) from error
 
 
 def _check_form(given: Any) -> None:
@@ -135,12 +160,17 @@ class ForeignLoss:
     margins. Rows whose result is not finite are zero, and so are rows on which the loss
     fails or returns another shape, whatever the others are (`[losses:shape]`,
     `[losses:failure]`); nothing is raised or printed. Curvatures are between zero and
-    ``max_curvature``, so that sums of them are finite. Solvers clip derivatives.
+    ``max_curvature``, and values within 1e100, so that sums of them are finite. Solvers
+    clip derivatives.
+    Rows are seen by a copy of the loss, made for one evaluation and dropped
+    (`[losses:copy]`): what it keeps in itself reaches no other evaluation, and no
+    model.
     """
 
     def __init__(self, given: Any, y_range: tuple[float, float]) -> None:
         self.given = given
         _check_form(given)
+        _check_copied(given, "loss")
         self.targets: str = given.targets
         self.n_outputs = int(given.n_outputs)
         self._curvature = self._stated("max_curvature", given.max_curvature())
@@ -155,10 +185,14 @@ class ForeignLoss:
     def _stated(self, method: str, value: Any) -> float:
         """Return a constant of the loss as a float, or reject it."""
         number = plain_number(value, method)
-        if type(number) not in (int, float) or not number >= 0:
+        flat = method == "max_derivative"  # which is taken to be above zero
+        real = type(number) in (int, float)
+        real = real and (number > 0 or (flat and number == 0))
+        if not real or not (number <= LARGEST or number == inf):
             raise ValueError(
-                f"{method} of {type(self.given).__name__} must return a number >= 0 or "
-                f"inf, got {shown(value)}; return a bound."
+                f"{method} of {type(self.given).__name__} must return a number "
+                f"{'>=' if flat else '>'} 0 and at most {LARGEST:g}, or inf, got "
+                f"{shown(value)}; return a bound."
             )
         return float(number)
 
@@ -183,7 +217,7 @@ class ForeignLoss:
     ) -> None:
         name = f"{method} of {type(self.given).__name__}"
         try:
-            called = getattr(self.given, method)
+            called = getattr(deepcopy(self.given), method)
             found = np.asarray(called(*map(np.copy, arrays)), dtype=np.float64)
         except Exception as error:
             raise ValueError(
@@ -212,9 +246,10 @@ class ForeignLoss:
         shape = margins[0].shape if wide else y.shape
         if len(y) == 0:
             return np.zeros(shape)
-        called: Callable[..., Any] = getattr(self.given, method)
 
         def finite() -> Array:
+            # [losses:copy] nothing is kept from one evaluation to another
+            called: Callable[..., Any] = getattr(deepcopy(self.given), method)
             # copies, as the arrays may be parts of the rows themselves
             result = called(y.copy(), *(part.copy() for part in margins))
             found = np.array(result, dtype=np.float64, order="C", subok=False)
@@ -239,7 +274,9 @@ class ForeignLoss:
         return np.concatenate(list(parts))
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
-        return self._by_rows("value", y, Z, wide=False)
+        found = self._by_rows("value", y, Z, wide=False)
+        # [losses:value] sums of them are finite
+        return np.clip(found, -LARGEST, LARGEST, out=found)
 
     def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         found = self._by_rows("derivative", y, Z)
@@ -268,7 +305,7 @@ class ForeignLoss:
 
     def _derivative_bound(self, reach: float, y_range: tuple[float, float]) -> float:
         def stated() -> float:
-            bound = self.given.max_derivative(reach, y_range)
+            bound = deepcopy(self.given).max_derivative(reach, y_range)
             return max(self._stated("max_derivative", bound), LEAST)
 
         if reach == inf:
@@ -289,6 +326,57 @@ class ForeignLoss:
 
     def __eq__(self, other: object) -> bool:
         return bool(self.given == given_loss(other))
+
+    def __hash__(self) -> int:
+        return hash(self.given)
+
+    def __repr__(self) -> str:
+        return repr(self.given)
+
+
+def _stated_radius(given: Any) -> float:
+    """Return the radius of a penalty as a float, or reject it."""
+    value = getattr(given, "radius", None)
+    number = plain_number(value, "radius")
+    real = type(number) in (int, float) and number > 0
+    if not real or not (number <= LARGEST or number == inf):
+        raise ValueError(
+            f"radius of {type(given).__name__} must be a number > 0 and at most "
+            f"{LARGEST:g}, or inf for a penalty that is no set, got {shown(value)}."
+        )
+    return float(number)
+
+
+class ForeignPenalty:
+    """A penalty or set from outside this library, as problems hold it.
+
+    It prints as the given one does, and equals it.
+
+    Parameters
+    ----------
+    given
+        The penalty or set.
+
+    Notes
+    -----
+    **Bound.** The radius is read once, so that a run has that of its plan. Any other
+    attribute is that of a copy, made for it and dropped (`[penalties:copy]`): what a
+    method keeps of the points it sees reaches no other call, and no model.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        _check_copied(given, "penalty")
+        self.radius = _stated_radius(given)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "given" or name.startswith("_"):
+            raise AttributeError(name)
+        # [penalties:copy]
+        return getattr(deepcopy(self.given), name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.given == getattr(other, "given", other))
 
     def __hash__(self) -> int:
         return hash(self.given)

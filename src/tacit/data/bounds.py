@@ -306,21 +306,20 @@ class RowBounds(TargetBounds):
         return RowBounds(norm, self.norm, self.y_range, self.classes)
 
 
-def canonical(X: Any) -> Any:
+def canonical(X: Any, dtype: Any = None) -> Any:
     """Return a sparse ``X`` as CSR with every entry stored once; others as they are.
 
-    Entries stored twice add up, so that clipping them one by one would bound nothing.
-    What is in order already is not copied.
+    Entries stored twice add up, in ``dtype`` where it is given, so that clipping them
+    one by one would bound nothing. What is in order already is not copied.
     """
     if not sparse.issparse(X):
         return X
-    _reject_extra(X)
-    try:
-        X = X.tocsr()
-    except (ValueError, TypeError):  # whose messages have indices of entries
-        raise _malformed() from None
-    # lists of lists carry any index along
-    _reject_extra(X)
+    X = _by_rows(X, dtype)
+    if X is None:  # raised here, without a context that has indices of entries
+        raise ValueError(
+            "X has entries in rows or columns that it does not have; build the sparse "
+            "matrix anew."
+        )
     stored = X.indices[: X.indptr[-1]]
     # scipy remembers whether entries are unique, and may remember wrongly
     sorted_once = _sorted_once(stored, X.indptr)
@@ -333,39 +332,63 @@ def canonical(X: Any) -> Any:
     return fresh
 
 
-def _reject_extra(X: Any) -> None:
-    """Reject stored indices outside the matrix, which scipy would follow anywhere.
+def _by_rows(X: Any, dtype: Any) -> Any:
+    """Return a sparse ``X`` as CSR, or None where it is not well formed."""
+    try:
+        # before scipy follows any index
+        if not _is_formed(X):
+            return None
+        if dtype is not None:
+            X = X.astype(dtype)
+        X = X.tocsr()
+        # lists of lists carry any index along
+        return X if _is_formed(X) else None
+    except MemoryError:
+        raise
+    except Exception:  # parts of other types and lengths, in as many ways
+        return None
 
-    So it would ends of rows that fall, or lie beyond what is stored.
+
+def _is_formed(X: Any) -> bool:
+    """Return whether all stored indices are in the matrix; scipy follows any.
+
+    And whether the parts fit each other, and ends of rows rise up to what is stored.
     """
-    if X.format == "coo":
-        beyond = (
-            (at < 0) | (at >= size) for at, size in zip(X.coords, X.shape, strict=True)
-        )
-        if any(map(np.any, beyond)):
-            raise _malformed()
-    if X.format == "lil":
-        lengths = [[len(cells) for cells in part] for part in (X.rows, X.data)]
-        if len(X.rows) != X.shape[0] or lengths[0] != lengths[1]:
-            raise _malformed()
-    if X.format not in ("csr", "csc", "bsr"):
-        return
+    match X.format:
+        case "coo":
+            parts = (*X.coords, X.data)
+            if len({part.shape for part in parts}) > 1:
+                return False
+            inside = (
+                at.dtype.kind in "iu" and ((at >= 0) & (at < size)).all()
+                for at, size in zip(X.coords, X.shape, strict=True)
+            )
+            return all(inside)
+        case "lil":
+            lengths = [[len(cells) for cells in part] for part in (X.rows, X.data)]
+            return len(X.rows) == X.shape[0] and lengths[0] == lengths[1]
+        case "dia":
+            return X.data.ndim == 2 and len(X.offsets) == len(X.data)
+        case "csr" | "csc" | "bsr":
+            return _is_compressed(X)
+    return True
+
+
+def _is_compressed(X: Any) -> bool:
+    """Return whether rows, columns or blocks that are stored one by one are formed."""
     lines, beyond = X.shape[::-1] if X.format == "csc" else X.shape
     if X.format == "bsr":
         lines, beyond = lines // X.blocksize[0], beyond // X.blocksize[1]
-    ends = X.indptr
+    ends, indices = X.indptr, X.indices
+    wide = 3 if X.format == "bsr" else 1
+    if not (X.data.ndim == wide and ends.ndim == indices.ndim == 1):
+        return False
+    if ends.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        return False
     ordered = len(ends) == lines + 1 and ends[0] == 0 and (ends[1:] >= ends[:-1]).all()
-    stored = min(len(X.indices), len(X.data))
-    outside = len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= beyond)
-    if not ordered or ends[-1] > stored or outside:
-        raise _malformed()
-
-
-def _malformed() -> ValueError:
-    return ValueError(
-        "X has entries in rows or columns that it does not have; build the sparse "
-        "matrix anew."
-    )
+    if not ordered or len(indices) != len(X.data) or ends[-1] > len(indices):
+        return False
+    return not len(indices) or bool(indices.min() >= 0 and indices.max() < beyond)
 
 
 def _sorted_once(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:

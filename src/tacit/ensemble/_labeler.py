@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -405,7 +406,9 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     @contextmanager
     def _exclusive_step(self, holder: object = None) -> Iterator[None]:
         """Admit one caller at a time, and restore the state where it fails."""
-        with exclusive_step(self), all_or_nothing(self):
+        # queries read what rows made without a new charge
+        quiet = np.errstate(all="ignore")
+        with exclusive_step(self), all_or_nothing(self), quiet:
             if vars(self).get("_holder") is not holder:
                 raise ValueError(
                     "This labeler is used by a DurableLabeler; query that one, or "

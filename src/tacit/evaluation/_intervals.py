@@ -33,7 +33,7 @@ from tacit.linear_model._base import (
 )
 from tacit.linear_model._two_stage import TwoStagePlan
 from tacit.privacy import Budget, Ledger, Neighbors
-from tacit.solvers._base import loss_assumptions
+from tacit.solvers._base import loss_assumptions, row_limit
 from tacit.solvers.ada_ssp import AdaSSPPlan
 from tacit.solvers.amp import AMPPlan
 from tacit.solvers.objective_perturbation import ObjectivePerturbationPlan
@@ -154,7 +154,9 @@ def coefficient_intervals(
         )
 
     seeded = is_seeded(random_state)
-    stated = (*setting.assumptions, *loss_assumptions(facts.planned.problem))
+    problem = facts.planned.problem
+    # [intervals:rows] the noise rests on the row limit
+    stated = (*setting.assumptions, *row_limit(problem), *loss_assumptions(problem))
     release = Release(plan.event, budget, LABEL, stated, seeded=seeded)
     (hessian, gradients), report = charged_run(
         release, ledger, lambda rows: plan.run(rows, rng), check=rows

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.random import Generator
 
 from tacit._random import RandomSource
+from tacit._release import rows_note
 from tacit._validate import (
     PlainNumbers,
     at_most,
@@ -30,7 +31,6 @@ from tacit.feature_selection._sums import check_row_count
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.privacy.report import rows_note
 from tacit.solvers._base import require_delta
 
 __all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]

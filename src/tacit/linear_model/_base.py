@@ -437,7 +437,7 @@ def _readable(X: Any, solver: Any) -> Any:
 def checked_features(X: Any) -> Any:
     """Return features in floats, every entry of a sparse row stored once."""
     if sparse.issparse(X) and X.dtype.kind in "fiub":
-        X = canonical(X.astype(np.float64))  # entries stored twice may add up to inf
+        X = canonical(X, np.float64)  # entries stored twice may add up to inf
     if is_on_disk(X):
         for start in range(0, X.shape[0], CHECKED_ROWS):
             checked_values(X[start : start + CHECKED_ROWS])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.noise import GRID, GRID_BITS, check_noise, finite_scores

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import at_least, fraction, one_of, plain, positive, shown
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable

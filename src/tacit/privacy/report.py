@@ -24,20 +24,7 @@ from tacit.privacy.events import (
     Repeated,
 )
 
-__all__ = ["Entry", "PrivacyReport", "in_words", "is_note", "rows_note"]
-
-# How a sentence about a plan ends on which no guarantee rests
-_ACCURACY_ONLY = "; another number costs accuracy only"
-
-
-def rows_note(n_rows: int) -> str:
-    """Return the note of a plan for which the number of rows sets accuracy only."""
-    return f"planned for {n_rows} rows{_ACCURACY_ONLY}"
-
-
-def is_note(sentence: str) -> bool:
-    """Return whether the guarantee holds even where this sentence is false."""
-    return sentence.endswith(_ACCURACY_ONLY)
+__all__ = ["Entry", "PrivacyReport", "in_words"]
 
 
 def in_words(event: Event) -> str:

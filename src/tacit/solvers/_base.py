@@ -11,13 +11,15 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._execution import attempt
+from tacit._release import rows_note
 from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, Free, Loss
 from tacit.convex._protocols import ConvexSet, Regularizer
 from tacit.convex.foreign import (
-    check_base,
+    ForeignPenalty,
     given_loss,
     guarded,
+    guarded_penalty,
     is_foreign,
     is_outside,
 )
@@ -26,7 +28,6 @@ from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.privacy.report import rows_note
 
 __all__ = [
     "INTERCEPT_FRACTION",
@@ -41,9 +42,12 @@ __all__ = [
     "plan_assumptions",
     "require_delta",
     "result_of",
+    "row_limit",
     "solver_fact",
 ]
 
+# Distributions of weights that noise may have
+DISTRIBUTIONS = ("gaussian", "laplace", "gamma")
 # Value of the constant feature, in units of the row norm
 INTERCEPT_FRACTION = 0.25
 # Bounds on round-off hold up to this many rows, whatever number was planned for
@@ -99,7 +103,8 @@ class Problem:
         nonnegative(ridge=self.ridge)
         # what a loss of others returns has one form from here on
         object.__setattr__(self, "loss", guarded(self.loss, self.bounds.y_range))
-        check_base(self.regularizer)
+        # and the penalty keeps nothing
+        object.__setattr__(self, "regularizer", guarded_penalty(self.regularizer))
         if isinstance(self.regularizer, Box):
             self._fit_box(self.regularizer)
         reach = self.regularizer.radius * self.bounds.x_norm
@@ -258,13 +263,20 @@ def loss_assumptions(problem: Problem, *, clipped: bool = False) -> tuple[str, .
 
 def penalty_assumptions(problem: Problem) -> tuple[str, ...]:
     """Return what the minimum of an objective takes from a penalty of others."""
-    if not is_outside(problem.regularizer):
+    if not isinstance(problem.regularizer, ForeignPenalty):
         return ()
+    name = type(problem.regularizer.given).__name__
     return (
-        f"the penalty {type(problem.regularizer).__name__} is convex and raises no "
-        "error, with the radius, the proximal map and the bound on its rounding that "
-        "it states",
+        f"the penalty {name} is convex and raises no error, with the radius, the "
+        "proximal map and the bound on its rounding that it states",
     )
+
+
+def row_limit(problem: Problem) -> tuple[str, ...]:
+    """Return up to how many rows what round-off adds to a sensitivity holds."""
+    most = problem.most_rows
+    shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
+    return (f"there are at most {shown} rows",)
 
 
 def plan_assumptions(
@@ -275,14 +287,12 @@ def plan_assumptions(
     Where sums are ``rounded``, what round-off adds to a sensitivity holds up to so many
     rows. ``clipped`` is as in `loss_assumptions`.
     """
-    most = problem.most_rows
-    shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
-    row_limit = (f"there are at most {shown} rows",) if rounded else ()
+    limited = row_limit(problem) if rounded else ()
     stated = loss_assumptions(problem, clipped=clipped)
     if not clipped:  # noisy sums of clipped gradients are public before any penalty
         stated += penalty_assumptions(problem)
     note = rows_note(problem.n_rows)
-    return (note, *row_limit, *stated, *noise_assumptions(noise))
+    return (note, *limited, *stated, *noise_assumptions(noise))
 
 
 class SolverPlan:
@@ -426,17 +436,41 @@ def result_of(
 
 def _of_shape(found: Result, solver: Any, shape: tuple[int, int]) -> Result:
     """Return a result of a solver of others in floats, or reject another form."""
+    size = shape[0] * shape[1]
 
-    def floats(values: Any) -> NDArray[np.float64] | None:
-        return attempt(lambda: np.array(values, dtype=np.float64, subok=False))  # type: ignore[no-any-return]
+    def checked() -> Result:
+        W = _finite(found.coefficients, shape)
+        noise = found.noise
+        if noise is None:
+            return replace(found, coefficients=W)
+        if type(noise) is not WeightNoise or noise.law not in DISTRIBUTIONS:
+            raise ValueError
+        std = _finite(noise.std, shape)
+        if (std < 0).any() or not isinstance(noise.how, str):
+            raise ValueError
+        response, pull = (
+            None if matrix is None else _finite(matrix, (size, size))
+            for matrix in (noise.response, noise.pull)
+        )
+        kept = WeightNoise(std, str(noise.how), str(noise.law), response, pull)
+        return replace(found, coefficients=W, noise=kept)
 
-    W = floats(found.coefficients)
-    std = W if found.noise is None else floats(found.noise.std)
-    kept = W is not None and W.shape == shape and np.isfinite(W).all()
-    if W is None or not kept or std is None or std.shape != shape:
+    kept: Result | None = attempt(checked)
+    if kept is None:
         # [solvers:result] the same words whatever was returned
         raise ValueError(
             f"run of {type(solver).__name__} must return a Result with finite numbers "
             f"of shape {shape}; return Result(coefficients) of that shape."
         )
-    return replace(found, coefficients=W)
+    return kept
+
+
+def _finite(values: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return numbers as floats, or fail where they are complex, or others in form."""
+    found = np.array(values, subok=False)
+    if found.dtype.kind not in "biufO" or found.shape != shape:
+        raise ValueError
+    floats = found.astype(np.float64)
+    if not np.isfinite(floats).all():
+        raise ValueError
+    return floats

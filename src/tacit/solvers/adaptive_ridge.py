@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import plain
 from tacit.convex import L2Ball
 from tacit.convex.objective import UNIT

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit._execution import steps
 from tacit._random import spawn
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import PlainNumbers, at_least, if_given, moderate, one_of, plain
 from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import if_given, one_of, plain, positive
 from tacit.convex import Free, L2Ball, Objective
 from tacit.convex.proximal import certified_names, is_certified

@@ -15,6 +15,7 @@ from tacit._execution import attempt, steps
 from tacit._validate import at_least, if_given, one_of, plain, positive
 from tacit.convex import Free, Objective, minimize
 from tacit.convex._protocols import is_set
+from tacit.convex.foreign import ForeignPenalty, given_loss, is_foreign
 from tacit.convex.objective import UNIT
 from tacit.data import Rows
 from tacit.data.rows import ArrayRows, arrays_of
@@ -59,13 +60,17 @@ class SampleAndAggregatePlan(PlannedNoise):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        own = isinstance(self.estimate, BlockMinimizer)
-        # estimates are clipped, so that nothing rests on the loss or a penalty
+        # estimates are clipped, so that no bound on the loss or a penalty is needed
         stated = (*loss_assumptions(self.problem), *penalty_assumptions(self.problem))
-        return (
-            *(words for words in super().assumptions if words not in stated),
-            *(() if own else ("estimate keeps nothing from block to block",)),
-        )
+        usual = tuple(words for words in super().assumptions if words not in stated)
+        loss = self.problem.loss
+        if not isinstance(self.estimate, BlockMinimizer):
+            return (*usual, "estimate keeps nothing from block to block")
+        if not is_foreign(loss):
+            return usual
+        # each evaluation has a copy, but classes and modules are shared
+        name = type(given_loss(loss)).__name__
+        return (*usual, f"the loss {name} keeps nothing from block to block")
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,8 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
     Notes
     -----
     **Guarantee.** Gaussian with parameter ``1 / multiplier``, or pure with that, under
-    both relations, for any estimate that keeps nothing from one block to the next.
+    both relations, for any estimate that keeps nothing from one block to the next. A
+    loss of one's own is copied for each evaluation, and must keep nothing elsewhere.
     Every row has its block by an independent draw, so neighbors differ in one block,
     whose clipped estimate moves by at most twice the radius (Nissim, Raskhodnikova
     and Smith 2007 [1]_; the average is that of Smith [2]_). What fails, and how long it
@@ -248,7 +254,10 @@ def _l2_norm(problem: Problem) -> float:
 
 @dataclass(frozen=True)
 class BlockMinimizer:
-    """The minimizer of the loss and a ridge on a block, brought into the set."""
+    """The minimizer of the loss and a ridge on a block, brought into the set.
+
+    Not into a set of others, which clips the released average only.
+    """
 
     problem: Problem
     ridge: float
@@ -266,4 +275,6 @@ class BlockMinimizer:
             x_norm=x_norm,
             y_range=problem.bounds.y_range,
         ).W
+        if isinstance(problem.regularizer, ForeignPenalty):
+            return found  # a set of others sees released weights only
         return problem.regularizer.prox(found, 1.0)

@@ -350,7 +350,9 @@ class StreamModel(ExplicitSeed, BaseEstimator):
         ``holder`` is the `DurableStream` that the caller is, if any.
         """
         # [streams:alone] first, as restoring attributes may undo another's step
-        with exclusive_step(self), all_or_nothing(self):
+        # later steps read rows without a new charge
+        quiet = np.errstate(all="ignore")
+        with exclusive_step(self), all_or_nothing(self), quiet:
             if vars(self).get("_holder") is not holder:
                 raise ValueError(
                     "This model belongs to a DurableStream; give rows to the stream, "
@@ -461,7 +463,9 @@ class StreamModel(ExplicitSeed, BaseEstimator):
         self._private_stream = progress
         self._n_steps = progress.n_steps
         learner = progress.planned.learner
-        self._publish(progress.planned, learner.weights(progress._private_state))
+        with np.errstate(all="ignore"):  # also where a folder is opened
+            W = learner.weights(progress._private_state)
+        self._publish(progress.planned, W)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the private state of the stream out of copies and pickles."""

@@ -327,3 +327,24 @@ def test_methods_as_objects_bring_their_own_settings():
     ).plan(3)
     assert learner.learner.most_iterations == 7
     assert model(sums="tree").plan(3).learner.sums.mechanism.levels == 4
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("method", ["moments", "gradient"])
+def test_a_set_that_derives_from_one_of_the_library_is_refused(fit_intercept, method):
+    class Ball(L2Ball):
+        pass
+
+    ledger = Ledger(Budget(2.0, 1e-3))
+    model = IncrementalLinearRegression(
+        1.0,
+        1e-5,
+        horizon=4,
+        y_range=(0, 1),
+        constraint=Ball(1.0),
+        fit_intercept=fit_intercept,
+        method=method,
+    )
+    with pytest.raises(ValueError, match="constraint must not derive from L2Ball"):
+        model.partial_fit(np.ones((5, 2)), np.ones(5), ledger=ledger)
+    assert not ledger.report().entries

@@ -11,7 +11,7 @@ from tests.strategies import each_relation
 from tests.streaming.online.walking import walk
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.convex import (
     Huber,
     HuberizedHinge,

@@ -9,7 +9,7 @@ from scipy import stats
 from tests.stat import assert_counts_detect, assert_counts_follow
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit._state import dumped, loaded
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Exponential

@@ -66,10 +66,11 @@ def command(
     """
     # long: one parameter for each option of the command
     from tacit._execution import progress
+    from tacit._release import is_note
     from tacit.cli._reporting import feature_names, model_reads_cells
     from tacit.evaluation import expected_score
     from tacit.evaluation._forecast_scores import least_rows
-    from tacit.privacy.report import in_words, is_note
+    from tacit.privacy.report import in_words
 
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)

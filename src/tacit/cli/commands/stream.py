@@ -233,7 +233,8 @@ def _print_ignored(conditions: list[str]) -> None:
 
 
 def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
-    from tacit.privacy.report import in_words, is_note
+    from tacit._release import is_note
+    from tacit.privacy.report import in_words
 
     budget, terms = planned.budget, planned.terms
     stated = (*planned.assumptions, *planned.learner.assumptions)

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtr, ndtri
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._state import kept
 from tacit._validate import at_least, fraction, nonnegative, plain, positive
 from tacit.mechanisms._votes._base import (

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms._votes._base import (
     QueryState,

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._state import kept
 from tacit._validate import at_least, fraction, plain, positive
 from tacit.exceptions import PlanError

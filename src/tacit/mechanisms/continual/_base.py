@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._random import spawn
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._discovery import classes_by
-from tacit._release_log import release
+from tacit._release import release
 from tacit._state import kept
 from tacit._validate import at_least, fraction, one_of, plain, positive
 from tacit.mechanisms import noise as draws

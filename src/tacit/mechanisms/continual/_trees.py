@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._state import kept
 from tacit.mechanisms.continual._base import Array, PrefixSums
 from tacit.mechanisms.noise import enlarged

@@ -8,7 +8,7 @@ estimated from released moments and gradients.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import frexp, isfinite, ldexp, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,10 +101,19 @@ def _cleaned(values: Array, scale: float) -> Array:
     Noise pushes eigenvalues apart; this takes it back (Bun, Allez, Bouchaud and Potters
     2016, for symmetric Gaussian noise).
     """
-    gaps = values[:, None] - values
+    unit = _unit(scale)
+    gaps, scale = (values[:, None] - values) / unit, scale / unit
     push = gaps / (gaps**2 + 2 * scale**2)
-    cleaned: Array = values - scale**2 * push.sum(axis=1)
+    cleaned: Array = values - scale**2 * push.sum(axis=1) * unit
     return cleaned
+
+
+def _unit(size: float) -> float:
+    """Return what to divide numbers of a size by, so that their squares are numbers.
+
+    One for usual sizes, and a power of two for others, which rounds nothing.
+    """
+    return 1.0 if 1e-70 < size < 1e70 else ldexp(1.0, frexp(size)[1])
 
 
 def _std(
@@ -125,15 +134,16 @@ def weight_covariance(
 
     ``hessian`` is that of all rows near the last weights, without the ridge.
     """
-    P = landing.direction
+    unit = _unit(sqrt(float(np.abs(landing.direction).max()))) ** 2
+    P = landing.direction / unit
     values, axes = np.linalg.eigh(P)
     root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
     hessian = hessian + plan.problem.ridge * np.eye(len(P))
-    contraction, basis = np.linalg.eigh(root @ hessian @ root)
+    contraction, basis = np.linalg.eigh(root @ (hessian * unit) @ root)
     response = _responses(plan, np.maximum(contraction, 0.0))[0]
     spread = (response.T @ response) * (basis.T @ P @ basis)
     back = root @ basis
-    covariance: Array = landing.scale**2 * (back @ spread @ back.T)
+    covariance: Array = (landing.scale * unit) ** 2 * (back @ spread @ back.T)
     return covariance
 
 

@@ -16,6 +16,7 @@ from tacit._random import RandomSource
 from tacit._validate import at_least, one_of, plain
 from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex._protocols import Regularizer, is_set
+from tacit.convex.foreign import check_base
 from tacit.privacy import Neighbors
 from tacit.streaming._linear import StreamMethod, StreamRegressor, is_method
 from tacit.streaming._model import PlannedStream, StreamModel
@@ -253,6 +254,8 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
                 f"constraint must be None or one of {names} from tacit.convex, got "
                 f"{type(self.constraint).__name__}."
             )
+        # the sets below are built for the class itself
+        check_base(self.constraint, "constraint")
         # rejects groups of another number of features
         self.constraint.prox(np.zeros((n_features, 1)), 1.0)
         _, scale = self.target_unit()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._release import rows_note
 from tacit._state import kept
 from tacit._validate import PlainNumbers, fraction, one_of, plain, positive
 from tacit.convex import L2Ball
@@ -19,7 +20,6 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.continual._growing import SUMS
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
-from tacit.privacy.report import rows_note
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, loss_assumptions, require_delta
 from tacit.solvers._gradients.descent import (

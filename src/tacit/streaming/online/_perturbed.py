@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._release import rows_note
 from tacit._state import kept
 from tacit._validate import PlainNumbers, one_of, plain
 from tacit.convex import Free, L2Ball
@@ -18,7 +19,6 @@ from tacit.convex.losses import has_residuals
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
-from tacit.privacy.report import rows_note
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._published import check_saveable
