@@ -144,8 +144,13 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
         return _least_squares(problem, budget, noise)
     residuals = has_residuals(problem.loss)
     plain = isinstance(problem.regularizer, Free) and not residuals
-    narrow = problem.n_features <= solvers.preconditioned_gd.MOST_FEATURES
-    descent = solvers.PreconditionedGD if plain and narrow else solvers.NoisyGD
+    from tacit.solvers.preconditioned_gd import (  # noqa: PLC0415 - loads for this only
+        MOST_FEATURES,
+        PreconditionedGD,
+    )
+
+    narrow = problem.n_features <= MOST_FEATURES
+    descent: Any = PreconditionedGD if plain and narrow else solvers.NoisyGD
     limit = MAX_AMP_NOISE_RESIDUALS if residuals else MAX_AMP_NOISE[descent.name]
     if problem.loss.n_outputs > 1:
         limit = MAX_AMP_NOISE_OUTPUTS * min(1.0, SMALL_SIZE / problem.size)
