@@ -19,6 +19,7 @@ TOO_SMALL = 0.9
 TIGHT = {
     "solvers": "NoisyGD HuberizedHinge",
     "linear_model": "LinearSVC",
+    "additive": "AdditiveClassifier",
     "preprocessing": "PrivateQuantileBounds",
     "feature_selection": "PeelingSelector",
     "model_selection": "private_accuracy",
