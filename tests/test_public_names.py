@@ -35,13 +35,19 @@ def public_names():
 
 
 def shown_words():
-    """Words of guides, examples and the README."""
-    texts = (
-        path.read_text("utf-8")
-        for path in SHOWN
-        if not any(part in NOT_GUIDES for part in path.parts)
-    )
+    """Words of examples, and of the code in guides and the README."""
+    shown = [p for p in SHOWN if not any(part in NOT_GUIDES for part in p.parts)]
+    texts = (in_code(p.read_text("utf-8"), guide=p.suffix == ".md") for p in shown)
     return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+def in_code(text, *, guide=True):
+    """What a page has in blocks of code and between backticks."""
+    blocks = re.compile(r"^```.*?^```", re.M | re.S)
+    if not guide:
+        return text
+    spans = re.findall(r"`[^`\n]+`", blocks.sub("", text))
+    return "\n".join([*blocks.findall(text), *spans])
 
 
 @pytest.mark.parametrize("package", packages())
@@ -53,6 +59,9 @@ def test_public_names_are_shown_in_a_guide_or_an_example(package):
 def test_a_name_that_nothing_shows_would_be_found():
     assert {"LogisticRegression"} <= shown_words()
     assert "a_name_that_nothing_shows" not in shown_words()
+    assert in_code("Column by `Schema`\n```python\ndraft\n```") == (
+        "```python\ndraft\n```\n`Schema`"
+    )
 
 
 def test_the_surface_stays_small():

@@ -66,6 +66,10 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
+class Absent(AttributeError):
+    """A tree does not have what a fit needs."""
+
+
 def make(package: str, name: str, *args: Any, **parameters: Any) -> Any:
     """Call what a public package has, wherever this tree keeps it."""
     for where in PACKAGES.get(package, (package,)):
@@ -76,7 +80,7 @@ def make(package: str, name: str, *args: Any, **parameters: Any) -> Any:
         for known in (name, *NAMES.get(name, ())):
             if hasattr(module, known):
                 return getattr(module, known)(*args, **parameters)
-    raise AttributeError(f"{package}.{name} is in no package of this tree.")
+    raise Absent(f"{package}.{name} is in no package of this tree.")
 
 
 def seeded(package: str, name: str, *args: Any, **parameters: Any) -> Any:

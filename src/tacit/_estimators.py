@@ -8,11 +8,10 @@ and the ledger as they were. No error quotes a value of the data.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from math import isfinite, nan
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -24,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tacit._random import check_set_seed
-from tacit._validate import at_least, shown
+from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.data.rows import column_cells, in_columns
 from tacit.privacy import Budget, Neighbors
@@ -40,20 +39,14 @@ __all__ = [
     "exclusive_step",
     "guaranteed_budget",
     "guaranteed_neighbors",
-    "is_untyped",
     "labels_found",
     "listed",
     "numeric",
     "planning_rows",
-    "public_ends",
-    "public_range",
-    "target_unit",
 ]
 
 # Types of cells in a table without a type
 _NUMBERS = (Real, Decimal, np.bool_, type(None))
-# Iterables that have no rows
-_NO_ROWS = (str, bytes, Mapping, Set)
 # Maximum of expected rows: more do not fit in memory
 MOST_EXPECTED = 2**31
 # Objects with a step under way. A lock in an object would be shared by its copies
@@ -134,16 +127,6 @@ def exclusive_step(owner: object) -> Iterator[None]:
     finally:
         if _under_way.get(id(owner)) is mine:
             del _under_way[id(owner)]
-
-
-def is_untyped(values: Any) -> bool:
-    """Whether a container has rows and no type of its cells, as a list.
-
-    The order of a set depends on all its rows, so a set has no rows here.
-    """
-    typed = hasattr(values, "shape") or hasattr(values, "__array__")
-    cells = isinstance(values, Iterable) and not isinstance(values, _NO_ROWS)
-    return cells and not typed
 
 
 def listed(values: Any) -> Any:
@@ -410,48 +393,6 @@ def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
     if not np.isfinite(numbers).all():
         raise ValueError("y contains infinity or NaN; leave such rows out.")
     return numbers
-
-
-def public_ends(given: Any, name: str, what: str) -> tuple[float, float]:
-    """Return the two ends of a range that must be set without the data, or raise."""
-    if given is None:
-        raise ValueError(
-            f"{name} must be given: the lowest and highest {what} there can be, set "
-            "without the data."
-        )
-    try:
-        ends = tuple(given)
-    except TypeError:
-        ends = ()
-    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
-    try:
-        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
-    except OverflowError:  # an integer too large for a float
-        low = high = nan
-    if not (isfinite(low) and isfinite(high) and low < high):
-        raise ValueError(
-            f"{name} must be two finite numbers, the lower first, got {shown(given)}."
-        )
-    return low, high
-
-
-def public_range(y_range: Any) -> tuple[float, float]:
-    """Return the two ends of ``y_range``, or raise."""
-    low, high = public_ends(y_range, "y_range", "target")
-    if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
-        raise ValueError(
-            "y_range must be finite in width and wider than round-off, "
-            f"got {shown(y_range)}."
-        )
-    return low, high
-
-
-def target_unit(y_range: Any, fit_intercept: bool) -> tuple[float, float]:
-    """Return the center and the scale that map targets in the range to [-1, 1]."""
-    low, high = public_range(y_range)
-    # without an intercept zero must stay zero
-    center = low + (high - low) / 2 if fit_intercept else 0.0
-    return center, max(high - center, center - low)
 
 
 def guaranteed_budget(

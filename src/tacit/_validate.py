@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from math import isfinite
+from math import isfinite, nan
 from numbers import Integral, Number, Real
 from typing import Any
 
@@ -22,7 +22,10 @@ __all__ = [
     "plain",
     "plain_number",
     "positive",
+    "public_ends",
+    "public_range",
     "shown",
+    "target_unit",
 ]
 
 # Range of numbers whose squares and quotients are normal floats
@@ -185,3 +188,45 @@ def one_of(allowed: Iterable[object], **named: object) -> None:
             raise ValueError(
                 f"{name} must be {', '.join(others)} or {last}, got {shown(value)}."
             )
+
+
+def public_ends(given: Any, name: str, what: str) -> tuple[float, float]:
+    """Return the two ends of a range that must be set without the data, or raise."""
+    if given is None:
+        raise ValueError(
+            f"{name} must be given: the lowest and highest {what} there can be, set "
+            "without the data."
+        )
+    try:
+        ends = tuple(given)
+    except TypeError:
+        ends = ()
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    try:
+        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
+    except OverflowError:  # an integer too large for a float
+        low = high = nan
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError(
+            f"{name} must be two finite numbers, the lower first, got {shown(given)}."
+        )
+    return low, high
+
+
+def public_range(y_range: Any) -> tuple[float, float]:
+    """Return the two ends of ``y_range``, or raise."""
+    low, high = public_ends(y_range, "y_range", "target")
+    if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
+        raise ValueError(
+            "y_range must be finite in width and wider than round-off, "
+            f"got {shown(y_range)}."
+        )
+    return low, high
+
+
+def target_unit(y_range: Any, fit_intercept: bool) -> tuple[float, float]:
+    """Return the center and the scale that map targets in the range to [-1, 1]."""
+    low, high = public_range(y_range)
+    # without an intercept zero must stay zero
+    center = low + (high - low) / 2 if fit_intercept else 0.0
+    return center, max(high - center, center - low)

@@ -59,7 +59,7 @@ def test_the_guarantee_is_explained_in_words(page):
     shown = words(page)
     assert "factor of at most 2.72 (ε = 1)" in shown
     assert "1 in 1 million" in shown
-    assert "if that row had been replaced by any other" in shown
+    assert "replace that row by any other" in shown
 
 
 def test_limits_on_an_attacker_are_those_of_the_exact_curve_and_of_the_budget(page):
@@ -263,7 +263,7 @@ def test_the_number_of_rows_is_left_out_where_it_is_private(render):
     shown = render(facts(privacy=report, rows=31337, ledger=None))
     assert "31,337" not in shown
     assert "31337" not in shown
-    assert "not been in the data" in shown
+    assert "out of the data" in shown
 
 
 def test_the_number_of_rows_is_shown_where_it_is_public(page):

@@ -12,9 +12,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import Saved, labels_found, numeric, public_range
+from tacit._estimators import Saved, labels_found, numeric
 from tacit._random import RandomSource
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, positive, public_range
 from tacit.additive._model import AdditiveModel, Task
 from tacit.additive._plan import regression_loss
 from tacit.additive._tables import ScoringTable, scoring_table

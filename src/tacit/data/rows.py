@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -33,6 +33,7 @@ __all__ = [
     "cut",
     "in_columns",
     "is_on_disk",
+    "is_untyped",
     "plain_category",
     "require_in_memory",
     "row_indexer",
@@ -40,6 +41,8 @@ __all__ = [
 
 # Stands for a cell that has no value in Python, as a date beyond all years
 UNREADABLE = object()
+# Iterables that have no rows
+_NO_ROWS = (str, bytes, Mapping, Set)
 # Units of pandas' dates, the finest first, which has the fewest years
 UNITS = ("ns", "us", "ms", "s")
 
@@ -91,6 +94,16 @@ def _of_arrow(values: Any) -> Any:
         return table.to_pandas(types_mapper=pandas.ArrowDtype, ignore_metadata=True)
     column = values if hasattr(values, "type") else pa.chunked_array(values)
     return pandas.Series(pandas.arrays.ArrowExtensionArray(column))
+
+
+def is_untyped(values: Any) -> bool:
+    """Whether a container has rows and no type of its cells, as a list.
+
+    The order of a set depends on all its rows, so a set has no rows here.
+    """
+    typed = hasattr(values, "shape") or hasattr(values, "__array__")
+    cells = isinstance(values, Iterable) and not isinstance(values, _NO_ROWS)
+    return cells and not typed
 
 
 def row_indexer(table: Any) -> Any:

@@ -11,14 +11,9 @@ from typing import Any
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-from tacit._estimators import (
-    guaranteed_budget,
-    labels_found,
-    planning_rows,
-    public_range,
-)
+from tacit._estimators import guaranteed_budget, labels_found, planning_rows
 from tacit._resumable.files import folder_path
-from tacit._validate import PlainNumbers, at_least, one_of
+from tacit._validate import PlainNumbers, at_least, one_of, public_range
 from tacit.data.bounds import checked_classes
 from tacit.ensemble._teacher_plan import (
     Agreement,

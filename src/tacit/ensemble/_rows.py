@@ -16,10 +16,10 @@ from tacit._estimators import (
     checked_values,
     listed,
     numeric,
-    public_range,
 )
 from tacit._random import keyed_generator
 from tacit._resumable.record import estimator_string, fingerprint
+from tacit._validate import public_range
 from tacit.data import RowBounds
 from tacit.data.bounds import canonical
 from tacit.data.rows import in_columns

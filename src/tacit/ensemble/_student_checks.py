@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from tacit._estimators import checked_values, public_range
+from tacit._estimators import checked_values
 from tacit._random import global_states_kept
-from tacit._validate import LARGEST
+from tacit._validate import LARGEST, public_range
 from tacit.data.rows import row_indexer
 from tacit.ensemble._answers import Labels
 from tacit.ensemble._labeler_plan import (

@@ -14,13 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import (
-    array_of,
-    checked_shape,
-    listed,
-    numeric,
-    public_range,
-)
+from tacit._estimators import array_of, checked_shape, listed, numeric
+from tacit._validate import public_range
 from tacit.additive._model import AdditiveModel
 from tacit.data.row_margins import margins, pieces, plain_rows
 from tacit.linear_model._base import PrivateLinearModel, checked_features

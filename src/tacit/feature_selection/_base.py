@@ -27,11 +27,10 @@ from tacit._estimators import (
     listed,
     numeric,
     planning_rows,
-    public_range,
 )
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
-from tacit._validate import PlainNumbers, at_least
+from tacit._validate import PlainNumbers, at_least, public_range
 from tacit.data.bounds import canonical, sorted_classes
 from tacit.data.features import FeatureBounds, columns_with_bounds
 from tacit.mechanisms import NoAnswer

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._estimators import numeric, public_range
+from tacit._estimators import numeric
 from tacit._random import RandomSource
-from tacit._validate import at_least, if_given, one_of
+from tacit._validate import at_least, if_given, one_of, public_range
 from tacit.data import RowBounds
 from tacit.data.features import FeatureBounds, columns_with_bounds
 from tacit.feature_selection._base import (

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._estimators import numeric, public_range
+from tacit._estimators import numeric
 from tacit._random import RandomSource
+from tacit._validate import public_range
 from tacit.convex import Squared
 from tacit.linear_model._base import Setting
 from tacit.linear_model._regressor import PrivateRegressorMixin

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from tacit._estimators import numeric, public_range, target_unit
-from tacit._validate import one_of
+from tacit._estimators import numeric
+from tacit._validate import one_of, public_range, target_unit
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
 from tacit.data import RowBounds

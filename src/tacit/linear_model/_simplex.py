@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from tacit._estimators import numeric, public_range
+from tacit._estimators import numeric
 from tacit._random import RandomSource
-from tacit._validate import positive
+from tacit._validate import positive, public_range
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
 from tacit.linear_model._base import PrivateLinearModel, Setting, bounds_in_words

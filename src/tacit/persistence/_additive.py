@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from tacit._estimators import public_range
+from tacit._validate import public_range
 from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError
 from tacit.persistence._linear import labels_from

@@ -11,9 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import is_untyped
 from tacit._execution import attempt
-from tacit.data.rows import in_columns, plain_category
+from tacit.data.rows import in_columns, is_untyped, plain_category
 from tacit.mechanisms.subsets import random_seeds
 
 __all__ = [

@@ -15,8 +15,8 @@ from tacit._estimators import (
     checked_values,
     listed,
     numeric,
-    public_range,
 )
+from tacit._validate import public_range
 from tacit.data import RowBounds
 from tacit.privacy import Budget
 from tacit.streaming._model import PlannedStream, StreamLearner, StreamTerms

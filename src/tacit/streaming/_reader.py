@@ -15,18 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import (
-    array_of,
-    checked_values,
-    is_untyped,
-    public_range,
-    target_unit,
-)
-from tacit._validate import true_or_false
+from tacit._estimators import array_of, checked_values
+from tacit._validate import public_range, target_unit, true_or_false
 from tacit.convex import Loss
 from tacit.data import RowBounds
 from tacit.data.bounds import NUMBERS, canonical, class_positions, numbers
-from tacit.data.rows import column_cells, in_columns
+from tacit.data.rows import column_cells, in_columns, is_untyped
 from tacit.solvers import Problem
 
 __all__ = [

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from tacit._estimators import public_ends
 from tacit._execution import in_order
-from tacit._validate import at_least, plain, shown
+from tacit._validate import at_least, plain, public_ends, shown
 from tacit.mechanisms.noise import uniform_below
 from tacit.recommend.ratings.columns import Catalogue, integer_id
 

@@ -11,9 +11,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from tacit._estimators import public_range
 from tacit._execution import attempt
 from tacit._state import kept
+from tacit._validate import public_range
 from tacit.convex._protocols import is_set
 from tacit.convex.foreign import given_loss
 from tacit.data.bounds import class_positions
