@@ -8,7 +8,6 @@ those between columns from the noisy moments, shrunk towards independent columns
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import erf, sqrt
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.special import expit
 
 from tacit.additive._bins import ROUNDS, UNSEEN, Bins
 from tacit.additive._columns import CELLS
-from tacit.additive._terms import Term
+from tacit.additive._terms import Term, ranges_of
 from tacit.convex import Huber, Logistic
 from tacit.solvers._gradients.response import (
     Landing,
@@ -27,7 +26,7 @@ from tacit.solvers._gradients.response import (
 )
 from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
 
-__all__ = ["shape_noise"]
+__all__ = ["shape_noise", "weight_noise"]
 
 Array = NDArray[np.float64]
 
@@ -44,19 +43,19 @@ DOUBT, VISIBLE, MOST_COUNT_NOISE = 2.0, 3.0, 0.05
 ROUNDS_OF_EM = 30
 
 
-def shape_noise(
+def weight_noise(
     plan: PreconditionedGDPlan,
     landing: Landing,
     terms: Sequence[Term],
     bins: Sequence[Bins],
     n_rows: float,
     count_noise: float,
-) -> list[Array] | None:
-    """Return the standard deviation that noise gives to each value of each shape.
+) -> Array | None:
+    """Return the covariance that noise gives to the weights.
 
-    Shapes are centered and in units of the targets. None for more than two classes,
-    where the curvature of a row is not one number, and where noise hides the bins.
-    ``count_noise`` is the standard deviation of a count of bins.
+    None for more than two classes, where the curvature of a row is not one number, and
+    where noise hides the bins. ``count_noise`` is the standard deviation of a count of
+    bins.
     """
     loss, w = plan.problem.loss, landing.W[:, 0]
     if count_noise > MOST_COUNT_NOISE * n_rows:
@@ -72,13 +71,19 @@ def shape_noise(
         return None
     if hessian is None:
         return None
-    covariance = weight_covariance(plan, landing, hessian)
+    return weight_covariance(plan, landing, hessian)
+
+
+def shape_noise(terms: Sequence[Term], covariance: Array) -> list[Array]:
+    """Return the standard deviation that noise gives to each value of each shape.
+
+    Shapes are centered and in units of the targets.
+    """
     found = []
-    for term, each, (start, end) in zip(terms, bins, _ranges(terms), strict=True):
+    for term, (start, end) in zip(terms, ranges_of(terms), strict=True):
         (factor,) = term.factors
-        centered = factor - _mean(factor, each)
         variance = np.einsum(
-            "ij,jk,ik->i", centered, covariance[start:end, start:end], centered
+            "ij,jk,ik->i", factor, covariance[start:end, start:end], factor
         )
         found.append(np.sqrt(np.maximum(variance, 0.0))[:, None])
     return found
@@ -103,18 +108,6 @@ def _curvature(
     return max(min(normal, shown), LEAST_CURVATURE)
 
 
-def _ranges(terms: Sequence[Term]) -> list[tuple[int, int]]:
-    ends = np.cumsum([0, *(term.n_features for term in terms)]).tolist()
-    return list(pairwise(ends))
-
-
-def _mean(factor: Array, bins: Bins) -> Array:
-    """Return the mean of the features of a column over the mass of its bins."""
-    total = max(float(bins.mass.sum()), 1e-300)
-    mean: Array = bins.mass @ factor / total
-    return mean
-
-
 def _moments(
     landing: Landing,
     terms: Sequence[Term],
@@ -128,10 +121,10 @@ def _moments(
     size = len(noisy)
     mean, within = np.zeros(size), np.zeros((size, size))
     between = np.ones((size, size), dtype=bool)
-    for term, each, (start, end) in zip(terms, bins, _ranges(terms), strict=True):
+    for term, each, (start, end) in zip(terms, bins, ranges_of(terms), strict=True):
         own = slice(start, end)
         (factor,) = term.factors
-        mean[own] = _mean(factor, each)
+        mean[own] = each.fractions @ factor
         part = _least_mass(each, count_noise)
         within[own, own] = factor.T @ (factor * part[:, None])
         between[own, own] = False
@@ -163,7 +156,7 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     Fewer rows in a bin have less curvature, which states more noise. ``noise`` is the
     standard deviation of a count as a fraction of the rows.
     """
-    mass = bins.mass / max(float(bins.mass.sum()), 1e-300)
+    mass = bins.fractions
     counted = np.where(mass > VISIBLE * noise, mass - noise, 0.0)
     if not bins.column.is_numeric:
         return counted

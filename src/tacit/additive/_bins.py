@@ -136,6 +136,11 @@ class Bins:
         """Number of bins, that of missing cells included."""
         return len(self.mass)
 
+    @property
+    def fractions(self) -> Array:
+        """Masses that sum to one."""
+        return self.mass / max(float(self.mass.sum()), 1e-300)
+
     def of(self, codes: Codes) -> NDArray[np.intp]:
         """Return the bin of each code."""
         if not self.column.is_numeric:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -11,17 +11,15 @@ from tacit.additive._bins import ROUNDS, BinsPlan
 from tacit.additive._columns import Column
 from tacit.additive._pairs import PairsPlan, pairs_planner
 from tacit.additive._targets import TargetsPlan
-from tacit.additive._terms import (
-    NUMERIC_NORM,
-    WAVES,
-)
+from tacit.additive._terms import ROW_NORM, usual_waves
 from tacit.convex import Huber, Loss
 from tacit.data import RowBounds
-from tacit.privacy import Budget, Composed, Event, calibrate
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers._base import INTERCEPT_FRACTION
 from tacit.solvers._gradients.descent import capped_where_noisy
 from tacit.solvers.preconditioned_gd import (
+    MOST_FEATURES,
     STEPS_ONE,
     PreconditionedGDPlan,
     damping_rule,
@@ -80,7 +78,7 @@ class AdditivePlan(PlainNumbers):
     targets: TargetsPlan | None
     descent: PreconditionedGDPlan
     pairs: PairsPlan | None
-    x_norm: float
+    n_waves: int
     budget: Budget
     stated: tuple[str, ...] = ()
 
@@ -113,8 +111,8 @@ def regression_loss() -> Loss:
 
 def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
     """Return the plan with the least noise that fits the budget."""
-    x_norm = _norm(facts.columns)
-    problem = _problem(facts, x_norm)
+    n_waves = _waves(facts, budget)
+    problem = _problem(facts, n_waves)
     if facts.y_range is None:
         problem = replace(problem, loss=capped_where_noisy(problem, budget))
 
@@ -141,7 +139,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
             units,
             shapes(multiplier / sqrt(rest)),
             pairs(multiplier / sqrt(for_pairs)) if pairs else None,
-            x_norm,
+            n_waves,
             budget,
             facts.assumptions,
         )
@@ -162,17 +160,22 @@ def _solver(
     return PreconditionedGD(damping=damping, noise=noise)
 
 
-def _norm(columns: Sequence[Column]) -> float:
-    """Return the norm that features of a row are clipped to."""
-    return sqrt(sum(NUMERIC_NORM if each.is_numeric else 1.0 for each in columns))
+def _waves(facts: Facts, budget: Budget) -> int:
+    """Return the cosines of each column of numbers, as few as a descent can take."""
+    once = calibrate(GaussianNoise, budget, rtol=1e-3) * budget.neighbors.rows_changed
+    usual = usual_waves(once * sqrt(len(facts.columns)) / facts.n_rows)
+    numeric = sum(each.is_numeric for each in facts.columns)
+    listed = sum(each.n_codes for each in facts.columns if not each.is_numeric)
+    most = (MOST_FEATURES - 1 - listed) // max(numeric, 1) - 1
+    return max(1, min(usual, most))
 
 
-def _problem(facts: Facts, x_norm: float) -> Problem:
+def _problem(facts: Facts, n_waves: int) -> Problem:
     """Return what the descent solves; its size is public, as bins are not counted."""
-    sizes = [WAVES + 1 if each.is_numeric else each.n_codes for each in facts.columns]
-    constant = INTERCEPT_FRACTION * x_norm
+    sizes = [n_waves + 1 if each.is_numeric else each.n_codes for each in facts.columns]
+    constant = INTERCEPT_FRACTION * ROW_NORM
     ends = (-1.0, 1.0) if facts.y_range is None else (-FARTHEST, FARTHEST)
-    bounds = RowBounds(x_norm, y_range=ends)
+    bounds = RowBounds(ROW_NORM, y_range=ends)
     return Problem(
         loss=facts.loss,
         bounds=bounds.with_intercept(constant),

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.additive._bands import shape_noise
+from tacit.additive._bands import shape_noise, weight_noise
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column
 from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
-from tacit.additive._terms import Term, main_term, term_features
+from tacit.additive._shrink import shrinkage
+from tacit.additive._sums import BinSums, binned_rows
+from tacit.additive._terms import ROW_NORM, Term, main_terms, ranges_of
 from tacit.convex import Loss
-from tacit.data import RowBounds, bounded_rows
 from tacit.solvers import PreconditionedGD
 
 __all__ = ["Found", "Task", "run"]
@@ -66,14 +67,22 @@ def run(
     if plan.targets is not None:
         center, unit = plan.targets.run(y, total, rng)
         y = np.clip((y - center) / unit, -FARTHEST, FARTHEST)
-    terms = [main_term(k, each) for k, each in enumerate(bins)]
-    of_rows = np.column_stack([each.of(codes[:, k]) for k, each in enumerate(bins)])
-    constant = plan.descent.problem.constant
-    bounds = RowBounds(plan.x_norm, y_range=plan.descent.problem.bounds.y_range)
-    rows = bounded_rows(term_features(terms, of_rows), y, bounds, constant)
-    landing = PreconditionedGD().landing(plan.descent, rows, rng)
-    W = landing.W
-    values, intercept = _values(terms, W[:-1]), W[-1] * float(constant or 0.0)
+    terms = main_terms(bins, plan.n_waves)
+    of_rows = np.empty(codes.shape, dtype=np.intp, order="F")
+    for k, each in enumerate(bins):
+        of_rows[:, k] = each.of(codes[:, k])
+    sums = BinSums(plan.descent.problem, plan.descent.clip, terms)
+    rows = binned_rows(terms, of_rows, y, ROW_NORM)
+    landing = PreconditionedGD().landing(plan.descent, rows, rng, sums)
+    count_noise = plan.bins.mechanism.scale(1)
+    noise = weight_noise(plan.descent, landing, terms, bins, total, count_noise)
+    W, std = landing.W, None
+    if noise is not None:
+        W = W.copy()
+        W[:-1, 0] *= shrinkage(terms, bins, W[:-1, 0], noise)
+        std = shape_noise(terms, noise)
+    constant = float(plan.descent.problem.constant or 0.0)
+    values, intercept = _values(terms, W[:-1]), W[-1] * constant
     values = [monotone_values(b, v) for b, v in zip(bins, values, strict=True)]
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:
@@ -83,12 +92,11 @@ def run(
             (term.columns, term.shape(weights))
             for term, weights in plan.pairs.run(bins, of_rows, shifted, rng)
         ]
-    count_noise = plan.bins.mechanism.scale(1)
-    std = shape_noise(plan.descent, landing, terms, bins, total, count_noise)
     return Found(bins, values, intercept, center, unit, pairs, std)
 
 
 def _values(terms: Sequence[Term], weights: Array) -> list[Array]:
-    ends = np.cumsum([term.n_features for term in terms])
-    parts = np.split(weights, ends[:-1])
-    return [term.shape(part) for term, part in zip(terms, parts, strict=True)]
+    return [
+        term.shape(weights[start:end])
+        for term, (start, end) in zip(terms, ranges_of(terms), strict=True)
+    ]

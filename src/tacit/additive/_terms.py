@@ -2,7 +2,8 @@
 
 A column of numbers has cosines of the position of its bin, the slower with the larger
 weight. So the noise of a fit is mostly in slow waves, and shapes with many bins are no
-noisier than a straight line.
+noisier than a straight line. Features are centered by the released counts of bins: what
+all rows share would only add to their norm, and so to the noise.
 """
 
 from __future__ import annotations
@@ -10,23 +11,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.additive._bins import Bins
 
-__all__ = ["Term", "main_term", "pair_factor", "term_features"]
+__all__ = [
+    "ROW_NORM",
+    "Term",
+    "main_terms",
+    "pair_factor",
+    "ranges_of",
+    "usual_waves",
+]
 
 Array = NDArray[np.float64]
 
-# Cosines of a column, the k-th with weight 1 / k; by benchmarks/additive/fit_rule.py
-WAVES = 12
-# and of each column of a pair, and the most categories that one has there
-PAIR_WAVES, PAIR_CATEGORIES = 3, 8
-# Squared norm to which features of a column of numbers are clipped on average: half is
-# the mean of a squared cosine, and one its largest value
-NUMERIC_NORM = 0.56
+# Cosines of a column where the noise is NOISE, the power of the noise with which they
+# become fewer, and that of k with which the k-th weighs less; by
+# benchmarks/additive/fit_rule.py
+WAVES, NOISE, WAVES_POWER, DECAY = 18, 0.001, 0.2, 0.6
+FEWEST_WAVES, MOST_WAVES = 8, 32
+# Cosines of each column of a pair, and the most categories that one has there
+PAIR_WAVES, PAIR_DECAY, PAIR_CATEGORIES = 3, 1.0, 8
+# The features of a row are scaled, by released counts, to a mean squared norm of one
+# over ROOM, and clipped to ROW_NORM; by benchmarks/additive/fit_rule.py
+ROW_NORM, ROOM = 1.0, 1.1
+# A column counts as spread by at least this much, as counts of one that is nearly
+# constant are mostly noise
+LEAST_SPREAD = 0.02
+
+
+def usual_waves(noise: float) -> int:
+    """Return the number of cosines of a column of numbers: more where noise is low.
+
+    ``noise`` is that of one release of the mean of rows of norm one, times the root of
+    the number of columns.
+    """
+    count = WAVES * (NOISE / noise) ** WAVES_POWER
+    return min(max(round(count), FEWEST_WAVES), MOST_WAVES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,36 +98,49 @@ def _products(first: Array, second: Array) -> Array:
     return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
 
 
-def main_term(position: int, bins: Bins) -> Term:
-    """Return the term of one column."""
+def ranges_of(terms: Sequence[Term]) -> list[tuple[int, int]]:
+    """Return where the weights of each term begin and end."""
+    ends = np.cumsum([0, *(term.n_features for term in terms)]).tolist()
+    return list(pairwise(ends))
+
+
+def main_terms(bins: Sequence[Bins], n_waves: int) -> list[Term]:
+    """Return the term of each column, with features of usual norm together."""
+    factors, spread = [], 0.0
+    for each in bins:
+        factor = _factor(each, n_waves)
+        factor = factor - each.fractions @ factor
+        factors.append(factor)
+        squares = (factor**2).sum(axis=1)
+        spread += max(float(each.fractions @ squares), LEAST_SPREAD)
+    scale = ROW_NORM / np.sqrt(ROOM * spread)
+    return [Term((k,), (scale * factor,)) for k, factor in enumerate(factors)]
+
+
+def _factor(bins: Bins, n_waves: int) -> Array:
+    """Return the features of each bin of a column; a missing cell has its own."""
     if not bins.column.is_numeric:
-        return Term((position,), (np.eye(bins.n_bins),))
-    factor = np.zeros((bins.n_bins, WAVES + 1))
-    factor[:-1, :-1] = _waves(bins, 1.0 / np.arange(1, WAVES + 1))
-    factor[-1, -1] = 1.0  # a missing cell
-    return Term((position,), (factor,))
+        return np.eye(bins.n_bins)
+    factor = np.zeros((bins.n_bins, n_waves + 1))
+    factor[:-1, :-1] = _waves(bins, n_waves, DECAY)
+    factor[-1, -1] = 1.0
+    return factor
 
 
 def pair_factor(bins: Bins) -> Array:
     """Return the few features that a column has in pairs."""
     if bins.column.is_numeric:
         factor = np.zeros((bins.n_bins, PAIR_WAVES))
-        factor[:-1] = _waves(bins, 1.0 / np.arange(1, PAIR_WAVES + 1))
+        factor[:-1] = _waves(bins, PAIR_WAVES, PAIR_DECAY)
         return factor
     largest = np.argsort(-bins.mass, kind="stable")[:PAIR_CATEGORIES]
     return np.eye(bins.n_bins)[:, np.sort(largest)]
 
 
-def _waves(bins: Bins, weights: Array) -> Array:
+def _waves(bins: Bins, n_waves: int, decay: float) -> Array:
     """Return cosines at the bins, such that the squares of weights sum to one."""
-    waves = np.cos(np.pi * np.outer(bins.position, np.arange(1, len(weights) + 1)))
-    return waves * (weights / np.linalg.norm(weights))
-
-
-def term_features(terms: Sequence[Term], bins: NDArray[np.intp]) -> Array:
-    """Return the features of all terms."""
-    ends = np.cumsum([0, *(term.n_features for term in terms)])
-    found = np.empty((len(bins), int(ends[-1])))
-    for term, start, end in zip(terms, ends[:-1], ends[1:], strict=True):
-        found[:, start:end] = term.features(bins)
+    rates = np.arange(1, n_waves + 1)
+    weights = np.float64(1.0) / rates**decay
+    waves = np.cos(np.pi * np.outer(bins.position, rates))
+    found: Array = waves * (weights / np.linalg.norm(weights))
     return found

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit._validate import at_least, if_given, plain, positive
 from tacit.convex.objective import chunks, second_moments
 from tacit.data import Rows
+from tacit.data.rows import BlockFunction
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.additive import SymmetricGaussian
@@ -220,19 +221,25 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         return Result(landing.W, descent_noise(plan, landing))
 
     def landing(
-        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
+        self,
+        plan: PreconditionedGDPlan,
+        rows: Rows,
+        rng: Generator,
+        sums: Sums | None = None,
     ) -> Landing:
         """Do what `run` does, and return everything that it released.
 
-        For algorithms of which this is a part.
+        For algorithms of which this is a part. ``sums`` is what is summed over blocks
+        where rows are not features; None for features.
         """
         problem = plan.problem
+        sums = sums or FeatureSums(problem, plan.clip)
         path: list[tuple[Array, Array]] = []
-        noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
+        noisy = plan.moments(rows.sum(sums.moments)[0], rng)
         direction = _preconditioner(plan, noisy)
 
         def noisy_direction(W: Array) -> Array:
-            total = rows.sum(derivative_clipped(problem, W, plan.clip))[0]
+            total = rows.sum(sums.gradient(W))[0]
             gradient = plan.mechanism(total, rng)
             path.append((W, gradient))
             step = direction @ (gradient + problem.ridge * W)
@@ -249,17 +256,35 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         )
 
 
+class Sums(Protocol):
+    """What a descent sums over rows."""
+
+    def moments(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        """Return the sum of ``x x^T`` over a block."""
+        ...
+
+    def gradient(self, W: Array) -> BlockFunction:
+        """Return what sums clipped gradients at these weights over a block."""
+        ...
+
+
 @dataclass(frozen=True)
-class Moments:
-    """Sum over a block of ``x x^T``."""
+class FeatureSums:
+    """Sums over rows of features."""
 
-    n_features: int
+    problem: Problem
+    clip: float
 
-    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
-        total = np.zeros((self.n_features, self.n_features))
+    def moments(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        """Return the sum of ``x x^T`` over a block."""
+        total = np.zeros((self.problem.n_features, self.problem.n_features))
         for part, _ in chunks(X, y):
             total += second_moments(part)
         return (total,)
+
+    def gradient(self, W: Array) -> BlockFunction:
+        """Return what sums clipped gradients at these weights over a block."""
+        return derivative_clipped(self.problem, W, self.clip)
 
 
 def _preconditioner(plan: PreconditionedGDPlan, noisy: Array) -> Array:

@@ -32,6 +32,7 @@ __all__ = [
     "DescentPlan",
     "at_zero",
     "capped_where_noisy",
+    "checked_reach",
     "clip_needed",
     "derivative_clipped",
     "descend",
@@ -258,10 +259,15 @@ def derivative_clipped(problem: Problem, W: Array, clip: float) -> ClippedGradie
     It takes weights within ``largest_margin(problem) / x_norm`` only, as
     `gradient_sensitivity` holds for no others.
     """
+    checked_reach(problem, W)
+    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
+
+
+def checked_reach(problem: Problem, W: Array) -> None:
+    """Raise where weights are beyond those that gradients are bounded at."""
     # [noisy-gd:reach] a mistake of the solver, whatever the rows are
     reach = largest_margin(problem) / problem.bounds.x_norm
     assert float(np.linalg.norm(W)) <= reach * (1 + 1e-9), "project the weights first"
-    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
 
 
 def gradient_sensitivity(
