@@ -28,7 +28,7 @@ __all__ = [
 
 # Noise, as a fraction of the largest gradient, up to which AMP is the more accurate, by
 # the descent it competes with
-MAX_AMP_NOISE = {"preconditioned_gd": 0.0003, "noisy_gd": 0.01}
+MAX_AMP_NOISE = {"preconditioned_gd": 0.0001, "noisy_gd": 0.01}
 MAX_AMP_NOISE_RESIDUALS = 0.003
 # The same for several outputs, up to so many weights; for more it is lower in
 # proportion, as AMP's time grows with their square. Measured on synthetic softmax
