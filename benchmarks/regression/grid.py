@@ -1,9 +1,10 @@
 """R2 and CPU time of the default for least squares beside the library's other solvers.
 
 All tables are synthetic, 1,000 to 500,000 rows of 5 to 1,000 columns, so that the rule
-of ``solver="auto"`` may be chosen here. ``python -m benchmarks.regression.grid`` appends
-one line a fit and resumes where it was stopped; ``--quick`` takes the small tables once;
-``--report`` prints the worst cells of what was measured.
+of ``solver="auto"`` and the constants of adaptive moments may be chosen here.
+``python -m benchmarks.regression.grid`` appends one line a fit and resumes where it was
+stopped; ``--quick`` takes the small tables once; ``--report`` prints the cells of what
+was measured, the worst first.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def test_where_noise_is_all_predictions_are_about_the_mean(p, seed):
         LinearRegression(0.3, 1e-6, y_range=(-1, 1), random_state=seed + i).fit(X, y)
         for i in range(8)
     ]
-    assert np.mean([model.score(X, y) for model in found]) > -0.15
+    assert np.mean([model.score(X, y) for model in found]) > -0.35
 
 
 @pytest.mark.statistical

@@ -33,9 +33,9 @@ MOST_VIEWED = MOST_FEATURES
 # with derivatives
 CENTER_FRACTION, COUNT_FRACTION, TARGET_WEIGHT = 0.05, 0.05, 2.0
 # More of the budget by this times the noise on a mean, and by up to this where noise on
-# so many derivatives is so much that they are lost. Of many columns few are to be found
-MORE_CENTER, LOST_CENTER, MOST_CENTER, MOST_WEIGHT = 1.0, 0.5, 0.9, 1e3
-FEW_OF = 10.0
+# all derivatives is so much, in units of a mean, that they are lost
+MORE_CENTER, LOST_CENTER, MOST_CENTER, MOST_WEIGHT = 1.0, 0.8, 0.9, 1e3
+LOST = 3.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
         center, target_weight = COUNT_FRACTION if counted else 0.0, 0.0
         if problem.constant is not None:
             level = changed * multiplier / problem.n_rows
-            lost = (min(size, FEW_OF * sqrt(size)) * level) ** 2
+            lost = (size * level / LOST) ** 2
             more = MORE_CENTER * level + LOST_CENTER * lost / (1 + lost)
             center = min(MOST_CENTER, CENTER_FRACTION + more)
             target_weight = TARGET_WEIGHT + min(lost, MOST_WEIGHT)

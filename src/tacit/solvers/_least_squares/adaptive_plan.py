@@ -37,10 +37,10 @@ CONSTANT = 0.25
 # What follows was chosen by benchmarks/regression/grid.py.
 # Residuals of the descent are clipped here, in spreads of the targets, or further out
 # where noise on predictions still is at most so many spreads; and targets there
-RESIDUAL_CLIP, NEGLIGIBLE, FARTHEST = 0.3, 0.01, 8.0
+RESIDUAL_CLIP, NEGLIGIBLE, FARTHEST = 0.3, 0.003, 8.0
 # Damping: by the noise on an entry of the moments, by that on a gradient, and by the
 # square of the latter
-BY_MOMENTS, BY_GRADIENT, BY_SQUARE = 2.0, 0.04, 5.0
+BY_MOMENTS, BY_GRADIENT, BY_SQUARE = 2.0, 0.04, 2.0
 # Number of steps: one for so much noise on a gradient, at least and at most so many
 STEP_NOISE, FEWEST_STEPS, MOST_STEPS = 1e-4, 8, 30
 
@@ -137,7 +137,9 @@ def descent_plan(
     # how far all steps together go, in units of a Newton step
     reach = STEP * n_steps / (1 - MOMENTUM)
     damping = BY_MOMENTS * sqrt(changed / MOMENT_FRACTION) * entry
-    damping += reach * (BY_GRADIENT * gradient + BY_SQUARE * gradient**2)
+    # rows are longer than even ones by one spread
+    longer = (1 + 1 / sqrt(size)) ** 2
+    damping += reach * (BY_GRADIENT * gradient + BY_SQUARE * longer * gradient**2)
     standard = replace(
         problem, loss=Huber(clip), bounds=bounds, ridge=0.0, constant=None
     )

@@ -43,7 +43,7 @@ MEAN_VARIANCE = 0.1
 TARGET_SPREAD, FEATURE_SPREAD = (0.2, 0.02), (0.4, 0.06)
 # Least spread of a feature, in units of the usual: of indicators, rare ones would be
 # stretched by far more than their standard deviation asks for
-LEAST_SPREAD = 0.5
+LEAST_SPREAD = 0.75
 # Prior probability that all features have the usual mean and the usual spread
 SURE = 0.01
 
