@@ -61,6 +61,7 @@ SUITES = {
     ),
     "regression": Suite(
         full=(
+            "regression.grid",
             "regression.accuracy",
             "regression.support",
             "regression.counterexample",
@@ -68,6 +69,7 @@ SUITES = {
             "regression.report --docs",
         ),
         quick=(
+            "regression.grid --quick",
             "regression.accuracy --quick",
             "regression.support --quick",
             "regression.counterexample",

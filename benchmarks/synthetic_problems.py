@@ -34,11 +34,15 @@ class Drawn:
         return 100 * float(np.mean(self.P_test.max(axis=1) - got))
 
 
-def labeled(X, W, n, rng, signal=(1, 6)):
-    """Draw labels from a softmax of centered features; rows within norm one."""
+def labeled(X, W, n, rng, signal=(1, 6), frequent=0.0):
+    """Draw labels from a softmax of centered features; rows within norm one.
+
+    The margin of the first class is larger by ``frequent``.
+    """
     Z = (X - X.mean(axis=0)) @ W
     Z *= np.exp(rng.uniform(*np.log(signal))) / Z.std()
     Z += rng.uniform(-1, 1, size=W.shape[1])  # unequal classes
+    Z[:, 0] += frequent
     P = softmax(Z, axis=1)
     y = (P.cumsum(axis=1) < rng.random((len(P), 1))).sum(axis=1)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
@@ -96,4 +100,19 @@ def survey(seed, n_classes, most=40_000):
     return labeled(X, rng.standard_normal((X.shape[1], n_classes)), n, rng)
 
 
-FAMILIES = {"mixed": mixed, "table": table, "survey": survey}
+def rare(seed, n_classes, most=120_000):
+    """Skewed numbers, indicators and rare outcomes: the best weights are long."""
+    rng = as_generator(seed)
+    n, p = _rows(rng, most), int(rng.integers(8, 40))
+    factors = rng.standard_normal((n + TEST_ROWS, 3))
+    latent = factors @ rng.standard_normal((3, p)) / np.sqrt(3)
+    latent += rng.standard_normal(latent.shape)
+    X = np.clip(np.exp(0.8 * latent) / rng.uniform(10, 60, p), 0, 1)
+    chosen = np.arange(p) % 3 == 0
+    X[:, chosen] = (latent > rng.uniform(0, 1.5, p))[:, chosen]
+    X /= np.linalg.norm(X, axis=1).max()
+    W = rng.standard_normal((p, n_classes)) / X.std(axis=0)[:, None]
+    return labeled(X, W, n, rng, signal=(2, 4), frequent=rng.uniform(2, 6))
+
+
+FAMILIES = {"mixed": mixed, "table": table, "survey": survey, "rare": rare}

@@ -128,7 +128,7 @@ def test_squares_of_columns_that_start_at_zero_have_noise(neighbors, fit_interce
         1e-3,
         y_range=(0, 1),
         fit_intercept=fit_intercept,
-        solver=AdaptiveMoments("twice"),
+        solver=AdaptiveMoments(),
         neighbors=neighbors.value,
         expected_rows=40,
         random_state=0,

@@ -146,7 +146,7 @@ def classes_and_noise():
 
 def noise_on_squares():
     model = LinearRegression(
-        1.0, DELTA, y_range=(0, 1), fit_intercept=False, solver=AdaptiveMoments("twice")
+        1.0, DELTA, y_range=(0, 1), fit_intercept=False, solver=AdaptiveMoments()
     )
     X = np.full((10, 2), 0.5)
     with recording() as tape:

@@ -18,7 +18,7 @@ from tacit.solvers._least_squares.adaptive_plan import COUNT_WEIGHT
 
 SHARED_CASES = Cases(audits="AdaptiveMoments")
 
-SOLVER = AdaptiveMoments("once")
+SOLVER = AdaptiveMoments()
 CONSTANT = 0.25
 
 
@@ -42,7 +42,6 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
     )
     plan = SOLVER.plan(problem, budget)
     plan = replace(plan, multiplier=noise * plan.multiplier, center_fraction=0.999)
-    assert sum(plan.fractions) == pytest.approx(1.0)
     counted = COUNT_WEIGHT * (budget.neighbors is Neighbors.ADD_OR_REMOVE_ONE)
     worst = np.array([1.0, plan.target_weight, counted])
 

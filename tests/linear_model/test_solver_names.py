@@ -107,6 +107,12 @@ AUTO = [
     (problem(Logistic()), BUDGET, "PreconditionedGD"),
     (problem(Logistic(), n_rows=10**6), BUDGET, "AMP"),
     (problem(Logistic(), n_rows=100), BUDGET, "PreconditionedGD"),
+    # low noise, where good weights may be longer than the ridge of AMP leaves them
+    (
+        problem(Logistic(), n_rows=113_000, n_features=23),
+        Budget(1.0, 113_000.0**-2),
+        "PreconditionedGD",
+    ),
     (problem(Logistic(), n_rows=10**6, n_features=3000), BUDGET, "AMP"),
     (problem(Logistic(), n_features=3000), BUDGET, "NoisyGD"),
     (problem(HuberizedHinge()), BUDGET, "PreconditionedGD"),

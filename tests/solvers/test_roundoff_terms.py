@@ -72,7 +72,9 @@ def test_sums_of_moments_have_room_for_both_roundings(neighbors):
     adaptive = AdaptiveMoments().plan(problem(Squared()), budget(neighbors))
     assert adaptive.target_sensitivity >= 1 + BOTH_SUMS
     exact = np.sqrt(neighbors.rows_changed)
-    assert adaptive.second_sensitivity >= exact + BOTH_SUMS
+    assert adaptive.spread_sensitivity >= (exact + BOTH_SUMS) * np.sqrt(1.25)
+    squared = adaptive.descent.problem.bounds.x_norm**2
+    assert adaptive.descent.moment_sensitivity >= (exact + BOTH_SUMS) * squared
 
 
 @each_relation

@@ -50,7 +50,7 @@ def usual_waves(noise: float) -> int:
     ``noise`` is that of one release of the mean of rows of norm one, times the root of
     the number of columns.
     """
-    count = WAVES * (NOISE / noise) ** WAVES_POWER
+    count = WAVES * float((NOISE / noise) ** WAVES_POWER)
     return min(max(round(count), FEWEST_WAVES), MOST_WAVES)
 
 

@@ -28,7 +28,7 @@ __all__ = [
 
 # Noise, as a fraction of the largest gradient, up to which AMP is the more accurate, by
 # the descent it competes with
-MAX_AMP_NOISE = {"preconditioned_gd": 0.0003, "noisy_gd": 0.01}
+MAX_AMP_NOISE = {"preconditioned_gd": 0.0001, "noisy_gd": 0.01}
 MAX_AMP_NOISE_RESIDUALS = 0.003
 # The same for several outputs, up to so many weights; for more it is lower in
 # proportion, as AMP's time grows with their square. Measured on synthetic softmax
@@ -41,7 +41,7 @@ SQUARED_CLIP = 0.25
 
 # Least squares come from noisy moments as they are where the noise of those is at most
 # this, in a ball or without any penalty or set,
-MAX_MOMENT_NOISE_BALL, MAX_MOMENT_NOISE_FREE = 0.004, 1e-6
+MAX_MOMENT_NOISE_BALL, MAX_MOMENT_NOISE_FREE = 0.004, 3e-5
 # and with another penalty or set, which descents reach in a limited number of steps
 MAX_MOMENT_NOISE_PENALTY = 5e-4
 # Features up to which moments are inverted, as its time grows with the cube

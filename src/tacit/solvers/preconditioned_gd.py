@@ -37,7 +37,11 @@ from tacit.solvers._gradients.descent import (
     noise_level,
     usual_clip,
 )
-from tacit.solvers._gradients.response import Landing, descent_noise
+from tacit.solvers._gradients.response import (
+    Landing,
+    cleaned_eigenvalues,
+    descent_noise,
+)
 
 __all__ = [
     "MOST_FEATURES",
@@ -55,6 +59,9 @@ MOST_FEATURES = 2000
 MOMENT_FRACTION = 0.02  # of the squared privacy parameter
 STEP = 0.8  # of a Newton step at zero weights
 MOMENTUM = 0.8
+# Damping by the noise on the moments, and by that on a gradient: less of the latter
+# below a limit, where the good weights may be long
+BY_MOMENTS, BY_GRADIENT, LIMIT = 0.5, 0.04, 0.001
 STEPS_ONE, STEPS_SEVERAL = 30, 20  # for one output, for several
 
 
@@ -290,8 +297,10 @@ class FeatureSums:
 def _preconditioner(plan: PreconditionedGDPlan, noisy: Array) -> Array:
     """Return the inverse of the noisy Hessian at zero weights, damped."""
     spread, axes = np.linalg.eigh(noisy)
+    scale = plan.moments.scale(plan.problem.n_features)
     # the exact moments have no negative eigenvalue
-    spread = np.maximum(spread, 0.0) + plan.damping * plan.problem.n_rows
+    spread = np.maximum(cleaned_eigenvalues(spread, scale), 0.0)
+    spread += plan.damping * plan.problem.n_rows
     curved = plan.curvature * spread + plan.problem.ridge
     inverse: Array = (axes / curved) @ axes.T
     return inverse
@@ -311,5 +320,6 @@ def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) ->
     ratio = noise / (problem.n_rows * gradient_unit(problem))
     # how far all steps together go, in units of one
     reach = STEP * n_steps / ((1 - MOMENTUM) * start.curvature)
-    low_noise = reach * (0.04 * ratio + ratio**2) * clip / typical
-    return 0.5 * moments + low_noise * squared
+    by_gradient = BY_GRADIENT * min(1.0, ratio / LIMIT)
+    low_noise = reach * ratio * (by_gradient + ratio) * clip / typical
+    return BY_MOMENTS * moments + low_noise * squared

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Landing",
+    "cleaned_eigenvalues",
     "descent_noise",
     "mean_hessian",
     "path_curvature",
@@ -79,7 +80,7 @@ def descent_noise(plan: PreconditionedGDPlan, landing: Landing) -> WeightNoise |
     if not isinstance(loss, Logistic) or isfinite(clip_needed(plan.problem, plan.clip)):
         return None
     values, axes = np.linalg.eigh(landing.moments)
-    best = _cleaned(values, landing.moment_scale)
+    best = cleaned_eigenvalues(values, landing.moment_scale)
     doubt = DOUBT * landing.moment_scale
     stated, low, high = (
         _std(plan, loss, landing, (axes * np.maximum(spread, 0.0)) @ axes.T)
@@ -95,7 +96,7 @@ def descent_noise(plan: PreconditionedGDPlan, landing: Landing) -> WeightNoise |
     )
 
 
-def _cleaned(values: Array, scale: float) -> Array:
+def cleaned_eigenvalues(values: Array, scale: float) -> Array:
     """Return what the exact moments are along the axes of the noisy ones.
 
     Noise pushes eigenvalues apart; this takes it back (Bun, Allez, Bouchaud and Potters

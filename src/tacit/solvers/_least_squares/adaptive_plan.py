@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
+from tacit.convex import Huber
+from tacit.data import RowBounds
 from tacit.mechanisms import Gaussian
-from tacit.mechanisms.additive import SymmetricGaussian
-from tacit.privacy import Composed, Event, GaussianNoise, Neighbors
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors
 from tacit.solvers._base import Problem, SolverPlan
+from tacit.solvers.preconditioned_gd import (
+    MOMENT_FRACTION,
+    MOMENTUM,
+    STEP,
+    PreconditionedGD,
+    PreconditionedGDPlan,
+)
 
 __all__ = [
     "CONSTANT",
     "COUNT_WEIGHT",
+    "FARTHEST",
     "NORM_WEIGHT",
-    "SECOND_FIRST",
-    "SECOND_LAST",
     "AdaptiveMomentsPlan",
-    "crowd",
-    "split",
+    "descent_plan",
 ]
 
-# Fractions of the squared privacy parameter that is left after the sums: of the
-# spreads, where second moments follow and where they do not, and of the first moments
-# where there are two; of what is left then, of the length of a direction and of a step
-# on it
-SPREAD_FRACTION, SMALL_SPREAD_FRACTION, FIRST_FRACTION = 0.125, 0.07, 0.25
-LENGTH_FRACTION, STEP_FRACTION = 0.05, 0.15
-# and of the second moments among all moments, the first and the last time
-SECOND_FIRST, SECOND_LAST = 0.5, 0.3
-# Weight of the count beside rows of norm one, of their norm beside absolute features,
-# and of the constant in the pull
-COUNT_WEIGHT, NORM_WEIGHT, CONSTANT = 0.5, 0.5, 0.7
-# Number of steps where no moments are released
-STEPS = 100
+# Fraction of the squared privacy parameter that is left after the sums, of both spreads
+SPREAD_FRACTION = 0.07
+# Weights of the count beside rows of norm one, of their norm beside absolute features
+COUNT_WEIGHT, NORM_WEIGHT = 0.5, 0.5
+# Constant feature of the descent, beside rows of norm one
+CONSTANT = 0.25
 
-# From this crowd on down rows are clipped further out where there are moments, by this
-# power of it, as there is less noise to save
-NEAR, GROWTH = 0.1, 0.2
-
-
-def crowd(problem: Problem, level: float) -> float:
-    """Return about how noisy second moments are, for rows even in all directions."""
-    return float(problem.n_columns**1.5 * level / 2)
+# What follows was chosen by benchmarks/regression/grid.py.
+# Residuals of the descent are clipped here, in spreads of the targets, or further out
+# where noise on predictions still is at most so many spreads; and targets there
+RESIDUAL_CLIP, NEGLIGIBLE, FARTHEST = 0.3, 0.003, 8.0
+# Damping: by the noise on an entry of the moments, by that on a gradient, and by the
+# square of the latter
+BY_MOMENTS, BY_GRADIENT, BY_SQUARE = 2.0, 0.04, 2.0
+# Number of steps: one for so much noise on a gradient, at least and at most so many
+STEP_NOISE, FEWEST_STEPS, MOST_STEPS = 1e-4, 8, 30
 
 
 # wide: one field for each number that a run needs
@@ -50,116 +50,98 @@ def crowd(problem: Problem, level: float) -> float:
 class AdaptiveMomentsPlan(SolverPlan):
     """Budget fractions and noise of all releases, fixed without data.
 
-    ``level`` is the noise on the mean of numbers up to one. The sensitivities are those
-    of the sums, of absolute features and targets, of second moments and of products
-    with residuals, for rows and residuals within one.
+    The sensitivities are those of the sums, of absolute features and of absolute
+    targets, for rows and targets within one. ``descent`` is on rows in a unit ball.
     """
 
     problem: Problem
     neighbors: Neighbors
-    moments: str
-    level: float
     multiplier: float
     center_fraction: float
     target_weight: float
     sum_sensitivity: float
     spread_sensitivity: float
     target_sensitivity: float
-    second_sensitivity: float
-    pull_sensitivity: float
+    descent: PreconditionedGDPlan
     noise: str = "grid"
-
-    @property
-    def rest(self) -> float:
-        """Share that is left after the sums."""
-        return 1 - self.center_fraction
 
     @property
     def spread_fraction(self) -> float:
         """Fraction of the spreads of features, and again of targets."""
-        second = self.moments in ("once", "twice")
-        fraction = SPREAD_FRACTION if second else SMALL_SPREAD_FRACTION
-        return fraction * self.rest / 2
-
-    @property
-    def first_fraction(self) -> float:
-        """Fraction of the first of two releases of moments."""
-        return FIRST_FRACTION * self.rest if self.moments == "twice" else 0.0
-
-    @property
-    def last_fraction(self) -> float:
-        """Fraction for the last moments, for all steps, or for a pull and its step."""
-        return self.rest - 2 * self.spread_fraction - self.first_fraction
-
-    @property
-    def line_fractions(self) -> tuple[float, float, float]:
-        """Fractions for a pull, the length of its direction and a step along it."""
-        length, step = (
-            LENGTH_FRACTION * self.last_fraction,
-            STEP_FRACTION * self.last_fraction,
-        )
-        return self.last_fraction - length - step, length, step
-
-    @property
-    def step_fractions(self) -> tuple[float, ...]:
-        """Fractions of the steps."""
-        return (self.last_fraction / STEPS,) * STEPS
-
-    @property
-    def growth(self) -> float:
-        """How much further out than usual rows and residuals are clipped."""
-        crowded = crowd(self.problem, self.level)
-        return float(max(1.0, NEAR / max(crowded, 1e-100)) ** GROWTH)
+        return spread_fraction(self.center_fraction)
 
     def sums(self) -> Gaussian:
         """Return what releases the sums."""
         return self._gaussian(self.center_fraction, self.sum_sensitivity)
 
-    def spreads(self, fraction: float) -> Gaussian:
+    def spreads(self) -> Gaussian:
         """Return what releases absolute features."""
-        return self._gaussian(fraction, self.spread_sensitivity)
+        return self._gaussian(self.spread_fraction, self.spread_sensitivity)
 
     def target_spread(self) -> Gaussian:
         """Return what releases absolute targets."""
         return self._gaussian(self.spread_fraction, self.target_sensitivity)
 
-    def pull(self, fraction: float) -> Gaussian:
-        """Return what releases products of features and residuals."""
-        return self._gaussian(fraction, self.pull_sensitivity)
-
-    def second(self, fraction: float) -> SymmetricGaussian:
-        """Return what releases products of features."""
-        multiplier = self.multiplier / sqrt(fraction)
-        return SymmetricGaussian(multiplier, self.second_sensitivity, self.noise)
-
     def _gaussian(self, fraction: float, sensitivity: float) -> Gaussian:
         return Gaussian(self.multiplier / sqrt(fraction), sensitivity, self.noise)
 
-    @property
-    def fractions(self) -> tuple[float, ...]:
-        """Parts of the squared privacy parameter, in the order of the releases."""
-        sums = (self.center_fraction,) if self.center_fraction > 0 else ()
-        before = (*sums, self.spread_fraction, self.spread_fraction)
-        if self.moments == "twice":
-            before = (*before, *split(self.first_fraction, SECOND_FIRST))
-        if self.moments == "steps":
-            return (*before, *self.step_fractions)
-        if self.moments != "never":
-            return (*before, *split(self.last_fraction, SECOND_LAST))
-        pull, length, step = self.line_fractions
-        return (*before, pull, length, *split(step, SECOND_LAST))
+    def check_noise(self) -> None:
+        """Reject noise that is too large for the grid; before the charge."""
+        size = self.problem.n_columns
+        self.spreads().scale(size + 1)
+        self.target_spread().scale(1)
+        if self.center_fraction > 0:
+            self.sums().scale(size + 2)
+        self.descent.check_noise()
 
     @property
     def event(self) -> Event:
         # [adaptive-moments:fractions] the squared parameters of Gaussian mechanisms add
-        # up
-        return Composed(
-            tuple(
-                GaussianNoise(self.multiplier / sqrt(part)) for part in self.fractions
-            )
-        )
+        # up, and the descent has what is left
+        first = [self.center_fraction] if self.center_fraction > 0 else []
+        before = (*first, self.spread_fraction, self.spread_fraction)
+        units = (GaussianNoise(self.multiplier / sqrt(part)) for part in before)
+        return Composed((*units, self.descent.event))
 
 
-def split(fraction: float, second: float) -> tuple[float, float]:
-    """Return the fractions of the pull and of the second moments."""
-    return (1 - second) * fraction, second * fraction
+def spread_fraction(center_fraction: float) -> float:
+    """Return the fraction of either spread, given that of the sums."""
+    return SPREAD_FRACTION * (1 - center_fraction) / 2
+
+
+def descent_plan(
+    problem: Problem,
+    budget: Budget,
+    multiplier: float,
+    center_fraction: float,
+    noise: str,
+) -> PreconditionedGDPlan:
+    """Return the plan of a descent on standardized rows, with the rest of the budget.
+
+    Rows are in a unit ball and targets in units of their spread, so that noise on the
+    mean of gradients is in proportion to the clip of residuals. On the predictions of
+    rows that are even in all directions it is then larger by the number of columns,
+    after full Newton steps.
+    """
+    rest = 1 - center_fraction - 2 * spread_fraction(center_fraction)
+    bounds = RowBounds(1.0, y_range=(-FARTHEST, FARTHEST))
+    if problem.constant is not None:
+        bounds = bounds.with_intercept(CONSTANT)
+    changed, size = budget.neighbors.rows_changed, problem.n_features
+    entry = multiplier / sqrt(rest) / problem.n_rows
+    level = changed * entry
+    clip = min(max(RESIDUAL_CLIP, NEGLIGIBLE / (size * level)), FARTHEST)
+    gradient = sqrt(size) * level * RESIDUAL_CLIP
+    n_steps = round(min(max(gradient / STEP_NOISE, FEWEST_STEPS), MOST_STEPS))
+    gradient *= clip / RESIDUAL_CLIP
+    # how far all steps together go, in units of a Newton step
+    reach = STEP * n_steps / (1 - MOMENTUM)
+    damping = BY_MOMENTS * sqrt(changed / MOMENT_FRACTION) * entry
+    # rows are longer than even ones by one spread
+    longer = (1 + 1 / sqrt(size)) ** 2
+    damping += reach * (BY_GRADIENT * gradient + BY_SQUARE * longer * gradient**2)
+    standard = replace(
+        problem, loss=Huber(clip), bounds=bounds, ridge=0.0, constant=None
+    )
+    solver = PreconditionedGD(n_steps=n_steps, damping=damping, noise=noise)
+    return solver.planner(standard, budget)(multiplier / sqrt(rest))
