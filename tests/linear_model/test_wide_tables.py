@@ -41,7 +41,7 @@ def wide_rows(seed, n=1500, p=2000):
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_few_columns_that_matter_are_found_among_many(kind, seed):
     X, y, X_test, y_test = wide_rows(seed)
-    model = kind(0.5, classes=[0, 1], random_state=seed).fit(X, y)
+    model = kind(0.5, classes=[0, 1], random_state=seed, x_norm=1.0).fit(X, y)
     short = kind(0.5, bound_norm="l2", classes=[0, 1], random_state=seed).fit(X, y)
     assert model.bounds_.norm == "linf"
     assert set(np.flatnonzero(model.coef_[0])) & {3, 11}
@@ -63,7 +63,9 @@ def test_few_columns_that_matter_are_found_among_many(kind, seed):
 )
 def test_what_is_asked_for_is_done(kind, given, convert, norm, seed):
     X, y, _, _ = wide_rows(seed, n=60, p=80)
-    model = kind(1.0, classes=[0, 1], random_state=seed, **given).fit(convert(X), y)
+    model = kind(1.0, classes=[0, 1], random_state=seed, **given, x_norm=1.0).fit(
+        convert(X), y
+    )
     assert model.bounds_.norm == norm
     # prediction bounds rows as the fit did
     longer = model.decision_function(convert(10 * X))

@@ -21,7 +21,7 @@ from tacit.privacy import (
 from tacit.privacy.combined import FixedSizeSampled, OneOf, Parallel, RepeatAndSelect
 from tacit.privacy.event_data import describe, restore
 from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
-from tacit.privacy.report import is_note, rows_note
+from tacit._release import is_note, rows_note
 
 NOISE = GaussianNoise(1.2345678901234567)
 EVENTS = [

@@ -117,7 +117,7 @@ def online():
 def incremental():
     """Return regression on all rows so far."""
     fit = partial(IncrementalLinearRegression, y_range=Y_RANGE)
-    erm = LinearRegression(y_range=Y_RANGE, solver="ada_ssp")
+    erm = LinearRegression(y_range=Y_RANGE, solver="ada_ssp", x_norm=1.0)
     return [
         of_stream(fit(method="moments"), "moments", covers=["MomentRegression"]),
         of_stream(

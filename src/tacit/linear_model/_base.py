@@ -37,6 +37,7 @@ from tacit.convex.foreign import given_loss
 from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
+from tacit.data.declared import TableFacts, declared_bounds
 from tacit.data.features import FeatureBounds
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
@@ -196,13 +197,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
     _facts: FittedFacts
 
     @abstractmethod
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         """Return the problem of a fit, from parameters and labels."""
 
     @abstractmethod
@@ -236,13 +231,15 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
                 f"{name!r}{weights}."
             )
         with all_or_nothing(self):
+            declared = declared_bounds(X)
             X = listed(X)
             least = 2 if self._counted() else 0
             n_rows, n_features = checked_shape(
                 self, X, fitting=True, least_rows=least, accept_sparse=True
             )
             y = checked_targets(y, n_rows, labels=is_classifier(self))
-            setting = self._setting(n_rows, n_features, sparse.issparse(X), y)
+            table = TableFacts(n_rows, n_features, sparse.issparse(X), declared)
+            setting = self._setting(table, y)
             found = private_erm(
                 self._rows(X),
                 self._solver_targets(y, setting),
@@ -271,9 +268,11 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         at_least(1, n_features=n_features)
         at_least(2 if self._counted() else 0, n_rows=n_rows)
         n_rows, n_features = int(n_rows), int(n_features)
-        return self._planned(
-            self._setting(n_rows, n_features, sparse), n_rows, n_features
-        )
+        return self._plan_of(TableFacts(n_rows, n_features, sparse))
+
+    def _plan_of(self, table: TableFacts) -> PlannedFit:
+        """Return the plan for a table of which these facts are public."""
+        return self._planned(self._setting(table), table.n_rows, table.n_features)
 
     def _counted(self) -> bool:
         """Return whether the number of rows is public."""
@@ -463,10 +462,7 @@ def checked_penalty(penalty: Any, fit_intercept: bool) -> Certified | Free:
     return penalty
 
 
-def bounds_in_words(bounds: RowBounds) -> str:
+def bounds_in_words(bounds: RowBounds, origin: str) -> str:
     """Return the assumption of a report about the bound on rows."""
     size = "L2 norm" if bounds.norm == "l2" else "largest entry"
-    return (
-        f"rows are clipped to {size} {bounds.x_norm:g} "
-        "(chosen without looking at the data)"
-    )
+    return f"rows are clipped to {size} {bounds.x_norm:g} ({origin})"

@@ -21,6 +21,7 @@ from tacit.convex import HuberizedHinge, L1Ball, Logistic, Loss, OneVsRest, Soft
 from tacit.convex._protocols import Certified, Regularizer
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import (
     PrivateLinearModel,
     Setting,
@@ -51,7 +52,7 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     epsilon: float
     delta: float | None
-    x_norm: float
+    x_norm: float | None
     bound_norm: str
     ridge: float
     penalty: Certified | None
@@ -74,18 +75,11 @@ class PrivateClassifierMixin(ClassifierMixin):
         """Return numbers of weights and intercepts in the form of the attributes."""
         return weights.T.copy(), intercepts
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         classes = self._public_classes(y)
+        norm = self._chosen_norm(table)
         bounds = RowBounds(
-            self.x_norm,
-            self._chosen_norm(n_rows, n_features, is_sparse),
-            classes=tuple(classes.tolist()),
+            table.x_norm(self.x_norm, norm), norm, classes=tuple(classes.tolist())
         )
         return Setting(
             loss=self._loss(len(classes)),
@@ -94,13 +88,13 @@ class PrivateClassifierMixin(ClassifierMixin):
             ridge=self.ridge,
             regularizer=self._penalty(bounds),
             assumptions=(
-                bounds_in_words(bounds),
+                bounds_in_words(bounds, table.origin(self.x_norm)),
                 *((LABELS_FROM_ROWS,) if self.classes is None else ()),
             ),
             labels=classes,
         )
 
-    def _chosen_norm(self, n_rows: int, n_features: int, is_sparse: bool) -> str:
+    def _chosen_norm(self, table: TableFacts) -> str:
         """Return the norm in which rows are bounded, from public facts."""
         norm = self.bound_norm
         one_of(("auto", "l2", "linf"), bound_norm=norm)
@@ -111,9 +105,10 @@ class PrivateClassifierMixin(ClassifierMixin):
             return "linf"
         if self.penalty is not None or name != "auto":
             return "l2"
-        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        n_rows, relation = table.n_rows, self.neighbors
+        budget = guaranteed_budget(self.epsilon, self.delta, relation, n_rows)
         planned = planning_rows(budget, n_rows, self.expected_rows)
-        return auto_norm(planned, n_features, is_sparse, budget)
+        return auto_norm(planned, table.n_features, table.is_sparse, budget)
 
     def _penalty(self, bounds: RowBounds) -> Regularizer:
         """Return the penalty given, or an L1 ball for bounded entries."""
@@ -156,7 +151,9 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         when they add or remove one. 0.0 gives pure privacy.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
@@ -253,7 +250,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "auto",
         ridge: float = 0.0,
         penalty: Certified | None = None,
@@ -321,7 +318,9 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         when they add or remove one. 0.0 gives pure privacy.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
@@ -408,7 +407,7 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "auto",
         ridge: float = 0.0,
         h: float = 0.5,

@@ -194,7 +194,9 @@ def _check_bounds(estimator: Any) -> None:
         size, norm = estimator.x_max, "linf"
     else:
         size, norm = estimator.x_norm, estimator.bound_norm
-    if float(size) != bounds.x_norm or norm not in ("auto", bounds.norm):
+    # without a size of its own, a model took what a transformer declared
+    other = size is not None and float(size) != bounds.x_norm
+    if other or norm not in ("auto", bounds.norm):
         raise ModelFileError(
             "The bounds of rows in 'parameters' are not those of the fit, in 'bounds'; "
             "set x_norm, x_max or bound_norm back, or fit again."

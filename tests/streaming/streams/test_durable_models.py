@@ -58,10 +58,10 @@ MAKERS = {
         for sums in ("blt", "tree", "honaker", "square_root")
     },
     "refits": lambda: IncrementalERM(
-        LogisticRegression(classes=["a", "b"]), 1.0, 1e-5, **TERMS
+        LogisticRegression(classes=["a", "b"], x_norm=1.0), 1.0, 1e-5, **TERMS
     ),
     "refits of numbers": lambda: IncrementalERM(
-        Ridge(y_range=(-1.0, 1.0)), 1.0, 1e-5, **TERMS
+        Ridge(y_range=(-1.0, 1.0), x_norm=1.0), 1.0, 1e-5, **TERMS
     ),
     "experts": lambda: HedgeAggregator(1.0, 1e-5, **TERMS),
 }

@@ -90,7 +90,7 @@ class OnlineLinearRegression(StreamRegressor, StreamModel):
         rows_per_step: int = 1,
         rows_per_person: int = 1,
         y_range: Any = None,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         fit_intercept: bool = True,
         method: str | StreamMethod = "auto",
         neighbors: str | Neighbors = "replace_one",
