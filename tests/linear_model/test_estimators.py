@@ -17,6 +17,7 @@ from tests.public import public
 import tacit.linear_model
 from tacit._execution import steps
 from tacit._random import as_generator
+from tacit._release import is_note
 from tacit.audit import assert_replays
 from tacit.convex import Huber
 from tacit.exceptions import BudgetExceeded
@@ -34,7 +35,6 @@ from tacit.linear_model import (
     SparseLogisticRegression,
 )
 from tacit.privacy import Budget, Ledger, Neighbors
-from tacit._release import is_note
 from tacit.solvers import NoisyGD
 
 N, P = 120, 3

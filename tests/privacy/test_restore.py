@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tacit._release import is_note, rows_note
 from tacit.privacy import (
     ApproxDP,
     BoundedRange,
@@ -21,7 +22,6 @@ from tacit.privacy import (
 from tacit.privacy.combined import FixedSizeSampled, OneOf, Parallel, RepeatAndSelect
 from tacit.privacy.event_data import describe, restore
 from tacit.privacy.events import L2LaplaceNoise, TiltedMinimum
-from tacit._release import is_note, rows_note
 
 NOISE = GaussianNoise(1.2345678901234567)
 EVENTS = [

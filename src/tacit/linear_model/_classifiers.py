@@ -30,7 +30,12 @@ from tacit.linear_model._base import (
 )
 from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
-from tacit.solvers._auto import auto_norm, named_fact
+from tacit.solvers._auto import (
+    SPARSE_ENTRY,
+    auto_norm,
+    named_fact,
+    sparse_radius,
+)
 
 __all__ = [
     "LABELS_FROM_ROWS",
@@ -77,16 +82,14 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         classes = self._public_classes(y)
-        norm = self._chosen_norm(table)
-        bounds = RowBounds(
-            table.x_norm(self.x_norm, norm), norm, classes=tuple(classes.tolist())
-        )
+        x_norm, norm, radius = self._limits(table, len(classes))
+        bounds = RowBounds(x_norm, norm, classes=tuple(classes.tolist()))
         return Setting(
             loss=self._loss(len(classes)),
             bounds=bounds,
             intercept=self._intercept(bounds),
             ridge=self.ridge,
-            regularizer=self._penalty(bounds),
+            regularizer=self._penalty(bounds, radius),
             assumptions=(
                 bounds_in_words(bounds, table.origin(self.x_norm)),
                 *((LABELS_FROM_ROWS,) if self.classes is None else ()),
@@ -94,28 +97,41 @@ class PrivateClassifierMixin(ClassifierMixin):
             labels=classes,
         )
 
-    def _chosen_norm(self, table: TableFacts) -> str:
-        """Return the norm in which rows are bounded, from public facts."""
+    def _limits(self, table: TableFacts, n_classes: int) -> tuple[float, str, float]:
+        """Return the bound on rows, its norm, and the radius for bounded entries."""
         norm = self.bound_norm
         one_of(("auto", "l2", "linf"), bound_norm=norm)
-        if norm != "auto":
-            return norm
         name = self.solver if isinstance(self.solver, str) else ""
-        if named_fact(name, "row_norm") == "linf":
-            return "linf"
-        if self.penalty is not None or name != "auto":
-            return "l2"
-        n_rows, relation = table.n_rows, self.neighbors
-        budget = guaranteed_budget(self.epsilon, self.delta, relation, n_rows)
-        planned = planning_rows(budget, n_rows, self.expected_rows)
-        return auto_norm(planned, table.n_features, table.is_sparse, budget)
+        if norm == "auto" and named_fact(name, "row_norm") == "linf":
+            norm = "linf"
+        elif norm == "auto":
+            if self.penalty is None and name == "auto":
+                return self._auto_limits(table, n_classes)
+            norm = "l2"
+        return table.x_norm(self.x_norm, norm), norm, RADIUS
 
-    def _penalty(self, bounds: RowBounds) -> Regularizer:
+    def _auto_limits(
+        self, table: TableFacts, n_classes: int
+    ) -> tuple[float, str, float]:
+        """Return the same where it is left to us, from public facts."""
+        n_rows, n_columns, relation = table.n_rows, table.n_features, self.neighbors
+        budget = guaranteed_budget(self.epsilon, self.delta, relation, n_rows)
+        shape = planning_rows(budget, n_rows, self.expected_rows), n_columns
+        norm = auto_norm(*shape, table.is_sparse, budget)
+        row, entry = (table.x_norm(self.x_norm, kind) for kind in ("l2", "linf"))
+        if norm == "linf" and not table.is_sparse:
+            return entry, norm, RADIUS
+        # several classes share one ball, for which no rule was measured
+        if norm == "l2" or n_classes > 2:
+            return row, "l2", RADIUS
+        return min(entry, SPARSE_ENTRY * row), norm, sparse_radius(*shape, budget)
+
+    def _penalty(self, bounds: RowBounds, radius: float) -> Regularizer:
         """Return the penalty given, or an L1 ball for bounded entries."""
         name = self.solver if isinstance(self.solver, str) else ""
         in_ball = name == "auto" or named_fact(name, "ball") is L1Ball
         if self.penalty is None and bounds.norm == "linf" and in_ball:
-            return L1Ball(RADIUS / bounds.x_norm)
+            return L1Ball(radius / bounds.x_norm)
         return checked_penalty(self.penalty, self.fit_intercept)
 
     def _public_classes(self, y: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -158,8 +174,9 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
         another penalty is given. ``"auto"`` is ``"l2"``, but for solvers that bound
-        entries, and for dense rows with more columns than rows and a budget that is
-        small for them.
+        entries, and where columns are more than rows and the budget is small for them.
+        Sparse rows of two classes then have entries up to ``x_norm / 8``, and a ball
+        whose radius follows from the budget.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy need it.
@@ -325,8 +342,9 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
         another penalty is given. ``"auto"`` is ``"l2"``, but for solvers that bound
-        entries, and for dense rows with more columns than rows and a budget that is
-        small for them.
+        entries, and where columns are more than rows and the budget is small for them.
+        Sparse rows of two classes then have entries up to ``x_norm / 8``, and a ball
+        whose radius follows from the budget.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy need it.

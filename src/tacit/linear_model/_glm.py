@@ -202,7 +202,8 @@ class GeneralizedLinearModel(PrivateLinearModel):
         return loss
 
     # what both kinds of estimators need of the other parameters
-    _chosen_norm = PrivateClassifierMixin._chosen_norm
+    _limits = PrivateClassifierMixin._limits
+    _auto_limits = PrivateClassifierMixin._auto_limits
     _penalty = PrivateClassifierMixin._penalty
     _public_classes = PrivateClassifierMixin._public_classes
 
