@@ -14,9 +14,8 @@ from tacit._class_margins import (
     class_probabilities,
     likeliest_labels,
 )
-from tacit._estimators import guaranteed_budget, labels_found, planning_rows
+from tacit._estimators import labels_found
 from tacit._random import RandomSource
-from tacit._validate import one_of
 from tacit.convex import HuberizedHinge, L1Ball, Logistic, Loss, OneVsRest, Softmax
 from tacit.convex._protocols import Certified, Regularizer
 from tacit.data import RowBounds
@@ -28,14 +27,10 @@ from tacit.linear_model._base import (
     bounds_in_words,
     checked_penalty,
 )
+from tacit.linear_model._row_limits import row_limits
 from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
-from tacit.solvers._auto import (
-    SPARSE_ENTRY,
-    auto_norm,
-    named_fact,
-    sparse_radius,
-)
+from tacit.solvers._auto import named_fact
 
 __all__ = [
     "LABELS_FROM_ROWS",
@@ -46,9 +41,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Radius of the L1 ball for rows bounded entry by entry, by the bound on an entry; the
-# best of 1, 5 and 20 on synthetic problems with few features that matter
-RADIUS = 5.0
 LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
 
 
@@ -82,7 +74,7 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         classes = self._public_classes(y)
-        x_norm, norm, radius = self._limits(table, len(classes))
+        x_norm, norm, radius = row_limits(self, table, len(classes))
         bounds = RowBounds(x_norm, norm, classes=tuple(classes.tolist()))
         return Setting(
             loss=self._loss(len(classes)),
@@ -95,36 +87,8 @@ class PrivateClassifierMixin(ClassifierMixin):
                 *((LABELS_FROM_ROWS,) if self.classes is None else ()),
             ),
             labels=classes,
+            is_sparse=table.is_sparse,
         )
-
-    def _limits(self, table: TableFacts, n_classes: int) -> tuple[float, str, float]:
-        """Return the bound on rows, its norm, and the radius for bounded entries."""
-        norm = self.bound_norm
-        one_of(("auto", "l2", "linf"), bound_norm=norm)
-        name = self.solver if isinstance(self.solver, str) else ""
-        if norm == "auto" and named_fact(name, "row_norm") == "linf":
-            norm = "linf"
-        elif norm == "auto":
-            if self.penalty is None and name == "auto":
-                return self._auto_limits(table, n_classes)
-            norm = "l2"
-        return table.x_norm(self.x_norm, norm), norm, RADIUS
-
-    def _auto_limits(
-        self, table: TableFacts, n_classes: int
-    ) -> tuple[float, str, float]:
-        """Return the same where it is left to us, from public facts."""
-        n_rows, n_columns, relation = table.n_rows, table.n_features, self.neighbors
-        budget = guaranteed_budget(self.epsilon, self.delta, relation, n_rows)
-        shape = planning_rows(budget, n_rows, self.expected_rows), n_columns
-        norm = auto_norm(*shape, table.is_sparse, budget)
-        row, entry = (table.x_norm(self.x_norm, kind) for kind in ("l2", "linf"))
-        if norm == "linf" and not table.is_sparse:
-            return entry, norm, RADIUS
-        # several classes share one ball, for which no rule was measured
-        if norm == "l2" or n_classes > 2:
-            return row, "l2", RADIUS
-        return min(entry, SPARSE_ENTRY * row), norm, sparse_radius(*shape, budget)
 
     def _penalty(self, bounds: RowBounds, radius: float) -> Regularizer:
         """Return the penalty given, or an L1 ball for bounded entries."""
@@ -254,7 +218,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     A penalty is an object, in units of the summed loss.
 
     >>> from tacit.convex import L1
-    >>> few = LogisticRegression(4.0, penalty=L1(20.0), classes=range(10))
+    >>> few = LogisticRegression(4.0, penalty=L1(20.0), classes=range(10), x_norm=1.0)
     >>> few.fit(X / 16, y).coef_.shape
     (10, 64)
     """
@@ -412,7 +376,7 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
     >>> from tacit.datasets import make_census
     >>> from tacit.linear_model import LinearSVC
     >>> census = make_census(2000, random_state=0)
-    >>> model = LinearSVC(epsilon=1.0, classes=[0, 1])
+    >>> model = LinearSVC(epsilon=1.0, classes=[0, 1], x_norm=1.0)
     >>> model.fit(census.X, census.y).decision_function(census.X).shape
     (2000,)
     """

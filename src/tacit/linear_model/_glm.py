@@ -114,7 +114,7 @@ class GeneralizedLinearModel(PrivateLinearModel):
     >>> from tacit.datasets import make_census
     >>> from tacit.linear_model import GeneralizedLinearModel
     >>> census = make_census(2000, random_state=0)
-    >>> model = GeneralizedLinearModel(1.0, loss=Huber(0.5), y_range=(0, 1))
+    >>> model = GeneralizedLinearModel(1.0, loss=Huber(0.5), y_range=(0, 1), x_norm=1.0)
     >>> model.fit(census.X, census.y).predict(census.X).shape
     (2000,)
     """
@@ -202,8 +202,6 @@ class GeneralizedLinearModel(PrivateLinearModel):
         return loss
 
     # what both kinds of estimators need of the other parameters
-    _limits = PrivateClassifierMixin._limits
-    _auto_limits = PrivateClassifierMixin._auto_limits
     _penalty = PrivateClassifierMixin._penalty
     _public_classes = PrivateClassifierMixin._public_classes
 

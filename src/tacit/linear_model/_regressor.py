@@ -97,6 +97,7 @@ class PrivateRegressorMixin(RegressorMixin):
                 f"targets are clipped to [{low:g}, {high:g}]",
             ),
             center=center,
+            is_sparse=table.is_sparse,
         )
 
     def predict(self, X: Any) -> Array:

@@ -160,7 +160,7 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
     >>> from tacit.mechanisms import as_generator
     >>> rng = as_generator(0)  # for synthetic rows
     >>> model = IncrementalLinearRegression(
-    ...     1.0, 1e-6, horizon=20, rows_per_step=500, y_range=(-1, 1)
+    ...     1.0, 1e-6, horizon=20, rows_per_step=500, y_range=(-1, 1), x_norm=1.0
     ... )
     >>> for _ in range(20):
     ...     X = rng.uniform(-0.5, 0.5, (500, 3))

@@ -128,7 +128,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
     >>> from tacit.streaming import OnlineLogisticRegression
     >>> rng = as_generator(0)  # for synthetic rows
     >>> model = OnlineLogisticRegression(
-    ...     1.0, 1e-6, horizon=200, rows_per_step=100, classes=("no", "yes")
+    ...     1.0, 1e-6, horizon=200, rows_per_step=100, classes=("no", "yes"), x_norm=1.0
     ... )
     >>> for _ in range(200):
     ...     X = rng.uniform(-0.5, 0.5, (100, 3))
