@@ -41,11 +41,14 @@ def texts(
     informative: int = 200,
     ratio: float = 8.0,
     top: int = 1000,
+    spread: float = 0.0,
     positives: float = 0.4,
     damped: bool = True,
 ) -> Texts:
-    """Draw texts; ``informative`` of the ``top`` words are ``ratio`` times as frequent.
+    """Draw texts whose words depend on the class.
 
+    ``informative`` of the ``top`` words are ``ratio`` times as frequent in one class,
+    and ``spread`` is the standard deviation of the log ratio of all words.
     ``damped`` weights words by rarity and counts by their logarithm, as search engines
     do.
     """
@@ -56,6 +59,8 @@ def texts(
     known = 20 + rng.choice(min(n_words - 20, top), informative, replace=False)
     side = rng.permutation(np.arange(informative) % 2)
     both = np.tile(frequency, (2, 1))
+    # a little information in every word, as the style and subjects of texts have it
+    both[1] *= np.exp(spread * rng.standard_normal(n_words))
     both[side, known] *= ratio ** rng.lognormal(0, 0.5, informative)
     both /= both.sum(axis=1, keepdims=True)
     total = n_rows + TEST_ROWS

@@ -40,8 +40,7 @@ def fitted(rows, solver, epsilon=2.0, seed=0, **others):
         solver=solver,
         classes=[0, 1],
         random_state=seed,
-        **others,
-        x_norm=1.0,
+        **{"x_norm": 1.0, **others},
     )
     return model.fit(X, y)
 

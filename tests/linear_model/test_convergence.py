@@ -194,6 +194,7 @@ def test_sets_are_in_the_units_of_the_targets(seed):
         penalty=Box(0.0, 100.0),
         solver=NoisyGD(n_steps=2000, clip=10.0, momentum=0.9, step=2e-3),
         random_state=seed,
+        x_norm=1.0,
     ).fit(X, y)
     assert_allclose(positive.coef_, nnls(X, y)[0], atol=1e-3)
 

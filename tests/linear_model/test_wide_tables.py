@@ -101,10 +101,14 @@ def test_a_word_that_matters_is_found_in_sparse_rows(kind, seed, tmp_path):
 
 
 def test_the_ball_grows_with_the_budget_up_to_a_limit():
-    radii = [sparse_radius(9000, 40_000, Budget(e, 1e-8)) for e in (0.1, 0.5, 1.0, 9.0)]
-    assert radii[0] == 2.5
-    assert 2.5 < radii[1] < radii[2] < 10.0
-    assert radii[3] == 10.0
+    radii = [sparse_radius(9000, 40_000, Budget(e, 1e-8)) for e in (0.7, 1.0, 9.0)]
+    assert 5.0 < radii[0] < radii[1] < 10.0
+    assert radii[2] == 10.0
+
+
+def test_sparse_rows_whose_words_drown_stay_in_the_euclidean_norm():
+    for epsilon, norm in ((0.3, "l2"), (1.0, "linf")):
+        assert auto_norm(9000, 40_000, True, Budget(epsilon, 1e-8)) == norm
 
 
 def test_sparse_rows_of_several_classes_stay_in_the_euclidean_norm():

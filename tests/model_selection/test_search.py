@@ -35,8 +35,8 @@ GRID = {"x_norm": [0.5, 1.0], "ridge": [0.0, 1000.0]}
 
 
 def classifier(**given):
-    given = {"solver": "output_perturbation", **given}
-    return LogisticRegression(classes=[0, 1], **given, x_norm=1.0)
+    given = {"solver": "output_perturbation", "x_norm": 1.0, **given}
+    return LogisticRegression(classes=[0, 1], **given)
 
 
 def search(estimator=None, grid=None, epsilon=4.0, delta=1e-6, **given):
@@ -361,7 +361,8 @@ def test_a_run_that_fails_is_worse_than_every_other():
     )
     assert found.fit(X, y, ledger=ledger).best_params_ == {"ridge": 0.0}
     found = search(
-        Failing(classes=[0, 1], solver="output_perturbation"), {"ridge": [10.0]}
+        Failing(classes=[0, 1], solver="output_perturbation", x_norm=1.0),
+        {"ridge": [10.0]},
     ).fit(X, y)
     assert found.best_estimator_ == NO_ANSWER
     assert found.best_params_ is None

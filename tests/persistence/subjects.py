@@ -318,11 +318,11 @@ def stream_models():
     ranged = {"y_range": Y_RANGE, **bounded}
     return {
         "online logistic": streamed(
-            OnlineLogisticRegression(1.0, classes=text, **shared), text, names=True
+            OnlineLogisticRegression(1.0, classes=text, **bounded), text, names=True
         ),
         "online softmax": streamed(
             OnlineLogisticRegression(
-                2.0, 1e-5, classes=np.arange(3), method=GradientSums("tree"), **shared
+                2.0, 1e-5, classes=np.arange(3), method=GradientSums("tree"), **bounded
             )
         ),
         "online leader": streamed(
@@ -331,7 +331,7 @@ def stream_models():
                 classes=text,
                 method=PerturbedIterates(Leader(0.1)),
                 rows_per_person=2,
-                **shared,
+                **bounded,
             ),
             text,
         ),

@@ -298,7 +298,7 @@ def test_what_is_no_fitted_model_of_ours_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         save_model(Ridge(x_norm=1.0), tmp_path / "model")
     with pytest.raises(ModelFileError, match="Mine cannot be saved"):
-        save_model(fitted(Mine(1.0), [0, 1]), tmp_path / "model")
+        save_model(fitted(Mine(1.0, x_norm=1.0), [0, 1]), tmp_path / "model")
     with pytest.raises(ModelFileError, match="L1 cannot be saved"):
         save_model(L1(), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

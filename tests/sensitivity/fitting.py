@@ -107,13 +107,13 @@ def linear_models():
             reach=0.5,
         ),
         of_model(LinearSVC(x_norm=1.0)),
-        of_model(GeneralizedLinearModel(loss=Huber(0.5), **given)),
+        of_model(GeneralizedLinearModel(loss=Huber(0.5), x_norm=1.0, **given)),
         of_model(GeneralizedLinearModel(x_norm=1.0), "of labels"),
-        of_model(LinearRegression(**given), sparse_too=True),
-        of_model(LinearRegression(**given, solver="ada_ssp"), "ada_ssp"),
-        of_model(Ridge(**given)),
-        of_model(HuberRegressor(**given)),
-        of_model(SimplexRegressor(**given), reach=0.5),
+        of_model(LinearRegression(x_norm=1.0, **given), sparse_too=True),
+        of_model(LinearRegression(x_norm=1.0, **given, solver="ada_ssp"), "ada_ssp"),
+        of_model(Ridge(x_norm=1.0, **given)),
+        of_model(HuberRegressor(x_norm=1.0, **given)),
+        of_model(SimplexRegressor(x_max=1.0, **given), reach=0.5),
         of_model(Lasso(**given, **ENTRIES, alpha=0.01), sparse_too=True),
         of_model(ElasticNet(**given, **ENTRIES, alpha=0.01)),
         of_model(
@@ -186,8 +186,8 @@ def models():
     """Return two classifiers and a regressor, fitted on rows that are nobody's."""
     X, y = plain_rows(40, 2, LogisticRegression(x_norm=1.0))
     kinds = (
-        LogisticRegression(**PROMISE, classes=[0, 1]),
-        Ridge(**PROMISE, y_range=(-1.0, 1.0), solver="ada_ssp"),
+        LogisticRegression(x_norm=1.0, **PROMISE, classes=[0, 1]),
+        Ridge(x_norm=1.0, **PROMISE, y_range=(-1.0, 1.0), solver="ada_ssp"),
     )
     classifier, regressor = (kind.fit(X, y) for kind in kinds)
     other = clone(classifier).set_params(random_state=1).fit(X, y)

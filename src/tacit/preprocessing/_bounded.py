@@ -34,7 +34,8 @@ class BoundedOutput:
 def _declaring(transform: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(transform)
     def declared(self: Any, X: Any) -> Any:
+        rows = transform(self, X)
         bounds = DeclaredBounds(self.x_norm_, self.x_max_, type(self).__name__)
-        return declare(transform(self, X), bounds)
+        return declare(rows, bounds)
 
     return declared

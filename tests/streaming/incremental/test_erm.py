@@ -31,7 +31,9 @@ TWO, Y = ["no", "yes"], (-1.0, 1.0)
 def sums(part=1.0, **changes):
     """Return least squares whose only coefficient is a noisy sum of the features."""
     solver = NoisySum(part)
-    return LinearRegression(y_range=Y, solver=solver, fit_intercept=False, **changes)
+    return LinearRegression(
+        y_range=Y, solver=solver, fit_intercept=False, **changes, x_norm=1.0
+    )
 
 
 def steps(rng, n_steps, n_rows=5, p=2):

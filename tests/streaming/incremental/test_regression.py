@@ -52,7 +52,7 @@ def table(rng, n=4000, p=3, low=-1.0, high=1.0, fill=1.0):
 def model(**options):
     given = {"horizon": 10, "rows_per_step": 400, "y_range": (-1.0, 1.0)}
     return IncrementalLinearRegression(
-        1.0, 1e-6, random_state=0, **{**given, **options}
+        1.0, 1e-6, random_state=0, **{**given, **options}, x_norm=1.0
     )
 
 

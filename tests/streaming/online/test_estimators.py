@@ -201,14 +201,14 @@ def test_small_and_large_budgets_and_steps_are_fine(epsilon, rows, method):
 def test_perturbed_iterates_go_by_name(method, seed):
     common = {"horizon": 20, "rows_per_step": 50, "random_state": seed}
     labels = OnlineLogisticRegression(
-        8.0, 1e-6, classes=("a", "b", "c"), method=method, **common
+        8.0, 1e-6, classes=("a", "b", "c"), method=method, **common, x_norm=1.0
     )
     assert classify(labels, 20, 50, ("a", "b", "c")) > 0.4
     kind = OneVsRest if method == "implicit" else Softmax
     assert isinstance(labels.loss_, kind)
     np.testing.assert_allclose(labels.predict_proba(np.zeros((2, 3))).sum(axis=1), 1.0)
     numbers = OnlineLinearRegression(
-        1e5, 1e-6, y_range=(-1, 1), method=method, **common
+        1e5, 1e-6, y_range=(-1, 1), method=method, **common, x_norm=1.0
     )
     assert regress(numbers, 20, 50) < 0.8
     assert isinstance(methods()[method], PerturbedIterates)

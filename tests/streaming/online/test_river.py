@@ -42,13 +42,15 @@ def named(X):
 
 def classifier(**given):
     settings = {"horizon": 20, "rows_per_step": 10, "classes": [False, True]}
-    return OnlineLogisticRegression(20.0, 1e-6, random_state=0, **{**settings, **given})
+    return OnlineLogisticRegression(
+        20.0, 1e-6, random_state=0, **{"x_norm": 1.0, **settings, **given}
+    )
 
 
 def regressor(**given):
     settings = {"horizon": 20, "rows_per_step": 10, "y_range": (0.0, 10.0)}
     return OnlineLinearRegression(
-        20.0, 1e-6, random_state=0, **{**settings, **given}, x_norm=1.0
+        20.0, 1e-6, random_state=0, **{"x_norm": 1.0, **settings, **given}
     )
 
 

@@ -33,7 +33,9 @@ def rows(seed, n_rows=ROWS):
 
 def linear(**parameters):
     parameters = {"horizon": STEPS, "rows_per_step": ROWS, **parameters}
-    return OnlineLinearRegression(1.0, 1e-6, y_range=(0.0, 1.0), **parameters)
+    return OnlineLinearRegression(
+        1.0, 1e-6, y_range=(0.0, 1.0), **parameters, x_norm=1.0
+    )
 
 
 def state_of(model):

@@ -26,9 +26,13 @@ def good(n_rows=6, seed=0):
 def started(kind="labels", **parameters):
     parameters = {"horizon": 5, "rows_per_step": 6, "random_state": 1, **parameters}
     if kind == "labels":
-        model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), **parameters)
+        model = OnlineLogisticRegression(
+            1.0, 1e-6, classes=(0, 1), **{"x_norm": 1.0, **parameters}
+        )
     else:
-        model = OnlineLinearRegression(1.0, 1e-6, y_range=(0, 1), **parameters)
+        model = OnlineLinearRegression(
+            1.0, 1e-6, y_range=(0, 1), **{"x_norm": 1.0, **parameters}
+        )
     return model.partial_fit(*good())
 
 
@@ -355,7 +359,7 @@ def test_a_row_has_the_same_bits_alone_and_among_others(kind, width):
 @pytest.mark.parametrize("high", [1.7e308, 1e200, 1e121])
 def test_ranges_whose_squares_are_not_finite_are_refused_in_the_plan(high):
     for kind in (OnlineLinearRegression, IncrementalLinearRegression):
-        model = kind(1.0, 1e-6, horizon=3, y_range=(0, high))
+        model = kind(1.0, 1e-6, horizon=3, y_range=(0, high), x_norm=1.0)
         for planned in (
             lambda model=model: model.plan(2),
             lambda model=model: model.fit(*good()),
