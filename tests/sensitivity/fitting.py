@@ -270,7 +270,7 @@ def questions():
 def intervals(neighbors):
     X, y = plain_rows(N, 2, LogisticRegression(x_norm=1.0))
     model = LogisticRegression(
-        **PROMISE, classes=[0, 1], solver="amp", neighbors=neighbors.value
+        x_norm=1.0, **PROMISE, classes=[0, 1], solver="amp", neighbors=neighbors.value
     ).fit(X, y)
     terms = {"epsilon": 1.0, "random_state": SEED}
     (entry,) = coefficient_intervals(model, X, y, **terms).privacy.entries
