@@ -141,6 +141,7 @@ def measure(case, n_runs):
                 neighbors=case.neighbors,
                 classes=classes,
                 random_state=Seed(run),
+                x_norm=1.0,
             )
             scores[epsilon].append(model.fit(train, y_train).score(test, y_test))
     return scores, float(np.mean(plain))

@@ -51,7 +51,7 @@ def fits(repeats=7, epsilon=1.0):
     ):
         X, y = clipped(data.X), data.y
         ridge = planned_ridge(epsilon, *X.shape)
-        ours = LogisticRegression(epsilon, classes=(0, 1))
+        ours = LogisticRegression(epsilon, classes=(0, 1), x_norm=1.0)
         theirs = Plain(C=1 / ridge, tol=1e-4, solver="lbfgs", max_iter=1000)
         ours.fit(X[:1000], y[:1000])  # compile and load once
         theirs.fit(X[:1000], y[:1000])

@@ -50,7 +50,7 @@ def test_no_run_shows_underflow_of_rows(strict):
 )
 def test_fits_show_no_underflow_of_rows(strict, solver):
     model = GeneralizedLinearModel(
-        1.0, 1e-4, classes=(0, 1), random_state=Seed(0), solver=solver
+        1.0, 1e-4, classes=(0, 1), random_state=Seed(0), solver=solver, x_norm=1.0
     )
     usual = model.fit(X, y).coef_
     with strict():
@@ -65,7 +65,13 @@ def test_moments_show_no_underflow_of_rows(strict):
 
 def test_no_step_of_a_stream_shows_underflow_of_rows(strict):
     model = OnlineLogisticRegression(
-        1.0, 1e-5, horizon=3, rows_per_step=20, classes=(0, 1), random_state=Seed(0)
+        1.0,
+        1e-5,
+        horizon=3,
+        rows_per_step=20,
+        classes=(0, 1),
+        random_state=Seed(0),
+        x_norm=1.0,
     )
     with strict():
         for _ in range(3):

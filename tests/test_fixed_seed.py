@@ -19,7 +19,7 @@ LABELS = (X[:, 0] > 0).astype(int)
 
 def stream(seed):
     model = OnlineLinearRegression(
-        1.0, 1e-6, horizon=2, y_range=(0.0, 1.0), random_state=seed
+        1.0, 1e-6, horizon=2, y_range=(0.0, 1.0), random_state=seed, x_norm=1.0
     )
     return model.partial_fit(X, TARGETS).privacy_
 
@@ -45,7 +45,7 @@ def selector(seed):
 
 def search(seed):
     model = PrivateSearchCV(
-        LogisticRegression(classes=[0, 1]),
+        LogisticRegression(classes=[0, 1], x_norm=1.0),
         {"ridge": [1.0, 10.0]},
         epsilon=2.0,
         mean_repeats=2,
@@ -55,7 +55,7 @@ def search(seed):
 
 
 def fitted():
-    return LogisticRegression(1.0, 1e-6, classes=[0, 1]).fit(X, LABELS)
+    return LogisticRegression(1.0, 1e-6, classes=[0, 1], x_norm=1.0).fit(X, LABELS)
 
 
 def choice(seed):

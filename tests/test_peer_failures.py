@@ -132,6 +132,7 @@ def test_squares_of_columns_that_start_at_zero_have_noise(neighbors, fit_interce
         neighbors=neighbors.value,
         expected_rows=40,
         random_state=0,
+        x_norm=1.0,
     )
     X, y = np.zeros((40, 1)), np.zeros(40)
     other, changed = X.copy(), y.copy()
@@ -158,7 +159,8 @@ def coefficients(model, X, y):
 
 
 @pytest.mark.parametrize(
-    "model", [LogisticRegression(), LogisticRegression(solver="noisy_gd")]
+    "model",
+    [LogisticRegression(x_norm=1.0), LogisticRegression(solver="noisy_gd", x_norm=1.0)],
 )
 def test_workers_draw_noise_of_their_own(model):
     X, y = data(n=20)
@@ -176,7 +178,7 @@ def _fit_into(queue, model, X, y):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_forked_workers_draw_noise_of_their_own():
     X, y = data(n=20)
-    model = LogisticRegression()
+    model = LogisticRegression(x_norm=1.0)
     first = coefficients(model, X, y)  # anything kept in the parent would be copied
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
@@ -195,7 +197,11 @@ def test_classes_of_one_fit_get_different_noise():
     X = np.zeros((30, 2))
     y = np.arange(30) % 3
     for solver in ("amp", "noisy_gd"):
-        coef = LogisticRegression(solver=solver, fit_intercept=False).fit(X, y).coef_
+        coef = (
+            LogisticRegression(solver=solver, fit_intercept=False, x_norm=1.0)
+            .fit(X, y)
+            .coef_
+        )
         assert len(set(coef.ravel().tolist())) == coef.size
 
 
@@ -204,7 +210,7 @@ def test_classes_of_one_fit_get_different_noise():
 
 def search(ledger_budget, **settings):
     ledger = Ledger(ledger_budget)
-    model = LogisticRegression(0.5, 1e-6).set_fit_request(ledger=True)
+    model = LogisticRegression(0.5, 1e-6, x_norm=1.0).set_fit_request(ledger=True)
     grid = GridSearchCV(
         model, {"ridge": [0.0, 1.0]}, cv=3, error_score="raise", **settings
     )
@@ -212,7 +218,7 @@ def search(ledger_budget, **settings):
 
 
 def test_a_clone_shares_no_account():
-    model = LogisticRegression(1.0, 1e-6)
+    model = LogisticRegression(1.0, 1e-6, x_norm=1.0)
     ledger = Ledger(Budget(2.0, 1e-3))
     X, y = data()
     for _ in range(2):
@@ -257,23 +263,27 @@ def test_a_vanished_class_changes_neither_shape_nor_outcome():
     other = y.copy()
     other[0] = 0
     fits = [
-        LogisticRegression(classes=[0, 1, 2], random_state=0).fit(X, labels)
+        LogisticRegression(classes=[0, 1, 2], random_state=0, x_norm=1.0).fit(X, labels)
         for labels in (y, other)
     ]
     assert fits[0].coef_.shape == fits[1].coef_.shape
     assert fits[0].privacy_ == fits[1].privacy_
 
     def train(labels):
-        return LogisticRegression(classes=[0, 1, 2], random_state=0).fit(X, labels)
+        return LogisticRegression(classes=[0, 1, 2], random_state=0, x_norm=1.0).fit(
+            X, labels
+        )
 
     assert_replays(train, (y,), (other,))
 
 
 def test_labels_taken_from_y_are_a_stated_assumption():
     X, y = data()
-    stated = LogisticRegression().fit(X, y).privacy_.assumptions
+    stated = LogisticRegression(x_norm=1.0).fit(X, y).privacy_.assumptions
     assert any("set of labels is public" in sentence for sentence in stated)
-    given = LogisticRegression(classes=[0, 1]).fit(X, y).privacy_.assumptions
+    given = (
+        LogisticRegression(classes=[0, 1], x_norm=1.0).fit(X, y).privacy_.assumptions
+    )
     assert not any("set of labels" in sentence for sentence in given)
 
 
@@ -311,7 +321,9 @@ def test_noise_without_a_seed_takes_128_bits_from_the_system(monkeypatch):
 
     monkeypatch.setattr(os, "urandom", counting)
     X, y = data()
-    found = {LogisticRegression().fit(X, y).coef_.tobytes() for _ in range(20)}
+    found = {
+        LogisticRegression(x_norm=1.0).fit(X, y).coef_.tobytes() for _ in range(20)
+    }
     assert asked == [16] * 20
     assert len(found) == 20
 
@@ -350,7 +362,7 @@ def test_a_minimum_that_is_not_reached_raises_nothing(solver, monkeypatch):
     monkeypatch.setattr(composite, "NEWTON_STEPS", 0)
     X, y = data(n=200)
     ledger = Ledger(Budget(2.0, 1e-3))
-    model = LogisticRegression(1.0, 1e-5, solver=solver)
+    model = LogisticRegression(1.0, 1e-5, solver=solver, x_norm=1.0)
     with recording() as tape:
         model.fit(X * 100, y, ledger=ledger)
     # an error after the charge would depend on the rows; the tilt is drawn once
@@ -410,6 +422,7 @@ def test_plan_and_report_do_not_tell_the_number_of_rows(solver, n_classes):
             neighbors="add_or_remove_one",
             classes=range(n_classes),
             random_state=0,
+            x_norm=1.0,
         )
         .fit(X[:n], y[:n])
         .privacy_
@@ -419,5 +432,5 @@ def test_plan_and_report_do_not_tell_the_number_of_rows(solver, n_classes):
 
 
 def test_under_replacement_the_number_of_rows_is_said_to_be_public():
-    stated = LogisticRegression().fit(*data()).privacy_.assumptions
+    stated = LogisticRegression(x_norm=1.0).fit(*data()).privacy_.assumptions
     assert any("number of rows is public" in sentence for sentence in stated)

@@ -271,16 +271,16 @@ def planners():
     """Return what plans from public numbers, without data."""
     rows = {"y_range": (0.0, 1.0)}
     return [
-        (LogisticRegression(1.0, classes=[0, 1]), 2),
-        (Ridge(1.0, **rows), 2),
+        (LogisticRegression(1.0, classes=[0, 1], x_norm=1.0), 2),
+        (Ridge(1.0, **rows, x_norm=1.0), 2),
         (Lasso(1.0, feature_bounds=1.0, **rows), 2),
         (SparseLogisticRegression(1.0, classes=[0, 1], feature_bounds=1.0), 2),
         (PeelingSelector(n_features_to_select=1, feature_bounds=1.0, **rows), 2),
         (BlockVoteSelector(n_features_to_select=1), 2),
         (PrivateStandardScaler(ranges=(-1.0, 1.0)), 2),
         (PrivateQuantileBounds(ranges=(-1.0, 1.0)), 2),
-        (PrivateSearchCV(Ridge(**rows), {"x_norm": [1.0]}, 2.0, 1e-5), 2),
-        (PrivateLabeler(Ridge(**rows), 10, 1.0, 1e-5, **rows), 1),
+        (PrivateSearchCV(Ridge(**rows, x_norm=1.0), {"x_norm": [1.0]}, 2.0, 1e-5), 2),
+        (PrivateLabeler(Ridge(**rows, x_norm=1.0), 10, 1.0, 1e-5, **rows), 1),
     ]
 
 

@@ -35,11 +35,11 @@ LABELS = np.arange(40) % 2
 
 
 def regression(**given):
-    return LinearRegression(1.0, 1e-6, y_range=(-1, 1), **given)
+    return LinearRegression(1.0, 1e-6, y_range=(-1, 1), **given, x_norm=1.0)
 
 
 def classification(**given):
-    return LogisticRegression(1.0, 1e-6, classes=[0, 1], **given)
+    return LogisticRegression(1.0, 1e-6, classes=[0, 1], **given, x_norm=1.0)
 
 
 def scaler(**given):
@@ -48,7 +48,13 @@ def scaler(**given):
 
 def stream(**given):
     return OnlineLinearRegression(
-        1.0, 1e-6, horizon=2, rows_per_step=40, y_range=(-1, 1), **given
+        1.0,
+        1e-6,
+        horizon=2,
+        rows_per_step=40,
+        y_range=(-1, 1),
+        **given,
+        x_norm=1.0,
     )
 
 

@@ -61,7 +61,7 @@ def test_a_column_in_the_place_of_a_range_or_a_relation_is_not_repeated():
     X, y = np.zeros((9, 1)), np.full(9, 4.123)
     for parameters in ({"y_range": y}, {"y_range": (0, 1), "random_state": y}):
         with pytest.raises(ValueError, match=list(parameters)[-1]) as caught:
-            LinearRegression(1.0, **parameters).fit(X, y)
+            LinearRegression(1.0, **parameters, x_norm=1.0).fit(X, y)
         assert "4.123" not in str(caught.value)
     with pytest.raises(ValueError, match="neighbors") as caught:
         Neighbors.of(pd.Series(y))

@@ -83,7 +83,9 @@ def linear(train: Table, spend: Spend) -> Fitted:
     """Fit the default of the library on one-hot and scaled columns."""
     X, options = linear_rows(train), spend.options(len(train.y))
     if train.y_range is None:
-        model = LogisticRegression(spend.epsilon, classes=train.classes, **options)
+        model = LogisticRegression(
+            spend.epsilon, x_norm=1.0, classes=train.classes, **options
+        )
     else:
         model = LinearRegression(
             spend.epsilon,

@@ -73,24 +73,25 @@ def linear(setting, epsilon, seed):
         y_range=(-1.0, 1.0),
         fit_intercept=setting.fit_intercept,
         random_state=Seed(seed),
+        x_norm=1.0,
     )
 
 
 def estimators(epsilon):
     """Return what `audit_estimator` attacks, each with its settings in words."""
     return {
-        "LogisticRegression, norm 1": LogisticRegression(epsilon, DELTA),
+        "LogisticRegression, norm 1": LogisticRegression(epsilon, DELTA, x_norm=1.0),
         "LogisticRegression, norm 100, no intercept": LogisticRegression(
             epsilon, DELTA, x_norm=100.0, fit_intercept=False
         ),
-        "LinearRegression, norm 1": LinearRegression(epsilon, DELTA),
+        "LinearRegression, norm 1": LinearRegression(epsilon, DELTA, x_norm=1.0),
     }
 
 
 def clones_and_accounts():
     X, y = two_classes()
     ledger = Ledger(Budget(2.0, 1e-5))
-    model = LogisticRegression(1.0, DELTA)
+    model = LogisticRegression(1.0, DELTA, x_norm=1.0)
     done = _until_rejected(lambda: clone(model).fit(X, y, ledger=ledger), 5)
     return Evidence(
         "Five clones are fitted at epsilon 1 under a cap of 2.",
@@ -112,7 +113,7 @@ def _until_rejected(fit, most):
 def searches_and_accounts():
     X, y = two_classes()
     ledger = Ledger(Budget(2.0, 1e-5))
-    model = LogisticRegression(1.0, DELTA)
+    model = LogisticRegression(1.0, DELTA, x_norm=1.0)
     with config_context(enable_metadata_routing=True):
         asked = model.set_fit_request(ledger=True)
         search = GridSearchCV(asked, {"ridge": [0.0, 1.0]}, cv=3, error_score="raise")
@@ -128,13 +129,13 @@ def searches_and_accounts():
 
 def workers_and_noise():
     return noise_of_workers(
-        lambda state: LogisticRegression(1.0, DELTA, random_state=state)
+        lambda state: LogisticRegression(1.0, DELTA, random_state=state, x_norm=1.0)
     )
 
 
 def classes_and_noise():
     X, y = classes_of_zeros()
-    model = LogisticRegression(1.0, DELTA, fit_intercept=False).fit(X, y)
+    model = LogisticRegression(1.0, DELTA, fit_intercept=False, x_norm=1.0).fit(X, y)
     found = len({row.tobytes() for row in model.coef_})
     return Evidence(
         "Three classes are fitted by two processes, without a seed.",
@@ -146,7 +147,12 @@ def classes_and_noise():
 
 def noise_on_squares():
     model = LinearRegression(
-        1.0, DELTA, y_range=(0, 1), fit_intercept=False, solver=AdaptiveMoments()
+        1.0,
+        DELTA,
+        y_range=(0, 1),
+        fit_intercept=False,
+        solver=AdaptiveMoments(),
+        x_norm=1.0,
     )
     X = np.full((10, 2), 0.5)
     with recording() as tape:

@@ -114,6 +114,7 @@ def private_linear(problem: Problem, epsilon: float) -> Iterator[dict]:
                 delta=problem.delta,
                 classes=problem.classes,
                 random_state=Seed(seed),
+                x_norm=1.0,
             ).fit(X, problem.y)
             yield line(
                 problem,

@@ -62,7 +62,9 @@ def plain_fits(names, repeats):
     for name in names:
         rows = rows_of(name)
         X, X_test = rows.clipped()
-        ours = LogisticRegression(EPSILON, ridge=RIDGE, classes=range(rows.n_classes))
+        ours = LogisticRegression(
+            EPSILON, ridge=RIDGE, classes=range(rows.n_classes), x_norm=1.0
+        )
         rivals = {
             solver: Plain(C=1 / RIDGE, solver=solver, max_iter=1000)
             for solver in ("lbfgs", "newton-cholesky")
@@ -123,6 +125,7 @@ def _peer_line(name, peer, rows, repeats, measure):
             neighbors=neighbors,
             classes=range(rows.n_classes),
             random_state=Seed(seed),
+            x_norm=1.0,
         )
         model.fit(rows.X[:2000], rows.y[:2000])  # compile and load once
         times.append(timed(model.fit, rows.X, rows.y))

@@ -32,11 +32,11 @@ PLENTY = 1e5
 
 
 def logistic(**given):
-    return {"model": [LogisticRegression(classes=[0, 1])], **values(given)}
+    return {"model": [LogisticRegression(classes=[0, 1], x_norm=1.0)], **values(given)}
 
 
 def support(**given):
-    return {"model": [LinearSVC(classes=[0, 1])], **values(given)}
+    return {"model": [LinearSVC(classes=[0, 1], x_norm=1.0)], **values(given)}
 
 
 def values(given):
@@ -54,7 +54,7 @@ GRID = [
 
 
 def search(**given):
-    start = Pipeline([("model", LogisticRegression(classes=[0, 1]))])
+    start = Pipeline([("model", LogisticRegression(classes=[0, 1], x_norm=1.0))])
     return PrivateSearchCV(start, GRID, EPSILON, **given)
 
 

@@ -294,7 +294,9 @@ def one_stream(
     n = 4 * seen // 3
     if method is None:
         model = IncrementalERM(
-            LinearRegression(y_range=(-1, 1), fit_intercept=False, penalty=domain),
+            LinearRegression(
+                y_range=(-1, 1), fit_intercept=False, penalty=domain, x_norm=1.0
+            ),
             BUDGET.epsilon,
             BUDGET.delta,
             horizon=STEPS,

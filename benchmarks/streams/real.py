@@ -118,11 +118,13 @@ def privately(data: Stream, epsilon: float, width: int) -> tuple[np.ndarray, str
 def by_river(data: Stream) -> np.ndarray:
     """Return the predictions of River, which learns each row at once."""
     if data.y_range is not None:
-        model: Any = linear_model.LinearRegression()
+        model: Any = linear_model.LinearRegression(x_norm=1.0)
     elif len(np.unique(data.y)) == 2:
-        model = linear_model.LogisticRegression()
+        model = linear_model.LogisticRegression(x_norm=1.0)
     else:
-        model = multiclass.OneVsRestClassifier(linear_model.LogisticRegression())
+        model = multiclass.OneVsRestClassifier(
+            linear_model.LogisticRegression(x_norm=1.0)
+        )
     model = preprocessing.StandardScaler() | model
     predicted = np.zeros(len(data.y), dtype=data.y.dtype)
     for position, (row, target) in enumerate(zip(data.X, data.y.tolist(), strict=True)):

@@ -78,7 +78,9 @@ questions = ("education", "sector", "region", "marital", "housing")
 for k in range(10):
     question = questions[k % len(questions)]
     named = [name.startswith(question) for name in census.feature_names]
-    model = LogisticRegression(0.4, 1e-9, classes=[0, 1], random_state=Seed(k))
+    model = LogisticRegression(
+        0.4, 1e-9, classes=[0, 1], random_state=Seed(k), x_norm=1.0
+    )
     try:
         model.fit(census.X[:, named], census.y, ledger=ledger)
     except BudgetExceeded as error:

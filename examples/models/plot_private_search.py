@@ -28,7 +28,7 @@ GRID = {
     "fit_intercept": [True, False],
 }
 DELTA = 1 / len(y) ** 2
-model = LogisticRegression(classes=[0, 1])
+model = LogisticRegression(classes=[0, 1], x_norm=1.0)
 
 # %%
 # The plan reads no rows. It says what one run may spend, and how likely it is that a

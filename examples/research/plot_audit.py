@@ -84,6 +84,7 @@ def train(data, seed):
         classes=[-1.0, 1.0],
         random_state=Seed(seed),
         fit_intercept=False,
+        x_norm=1.0,
     )
     return model.fit(*data).coef_
 

@@ -56,7 +56,12 @@ for solver, given in {
     start, scores = perf_counter(), []
     for epsilon in epsilons:
         model = LogisticRegression(
-            epsilon, solver=solver, classes=[False, True], random_state=Seed(0), **given
+            epsilon,
+            x_norm=1.0,
+            solver=solver,
+            classes=[False, True],
+            random_state=Seed(0),
+            **given,
         ).fit(X, y)
         scores.append(model.score(X_test, y_test))
     seconds = (perf_counter() - start) / len(epsilons)

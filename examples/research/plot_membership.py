@@ -33,9 +33,9 @@ members, others = (X[inside], y[inside]), (X[~inside], y[~inside])
 
 models = {
     "plain": PlainRegression(C=100.0).fit(*members),
-    "private": LogisticRegression(1.0, classes=[-1, 1], random_state=Seed(0)).fit(
-        *members
-    ),
+    "private": LogisticRegression(
+        1.0, classes=[-1, 1], random_state=Seed(0), x_norm=1.0
+    ).fit(*members),
 }
 
 fig, ax = plt.subplots(figsize=(5.2, 5), layout="constrained")

@@ -44,7 +44,7 @@ print(one_run_bound(guessed, truth))
 # choose how to guess, and the other half judge.
 
 honest = audit_one_run(
-    LinearSVC(4.0, 1e-5, solver="output_perturbation"), random_state=0
+    LinearSVC(4.0, 1e-5, solver="output_perturbation", x_norm=1.0), random_state=0
 )
 print(honest)
 honest.plot()
@@ -60,7 +60,9 @@ class Careless(LinearSVC):
     """Guarantees one thing and does another."""
 
     def fit(self, X, y):
-        inner = LinearSVC(10 * self.epsilon, self.delta, classes=self.classes)
+        inner = LinearSVC(
+            10 * self.epsilon, self.delta, classes=self.classes, x_norm=1.0
+        )
         inner.set_params(solver=self.solver, random_state=self.random_state)
         self.coef_ = inner.fit(X, y).coef_
         return self

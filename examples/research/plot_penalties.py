@@ -50,7 +50,7 @@ for ax, (name, penalty) in zip(axes.flat, penalties.items(), strict=True):
     scores = []
     for seed in range(3):
         model = LogisticRegression(
-            1.0, penalty=penalty, classes=[0, 1], random_state=Seed(seed)
+            1.0, penalty=penalty, classes=[0, 1], random_state=Seed(seed), x_norm=1.0
         ).fit(X, y)
         scores.append(model.score(X_test, y_test))
     weights = model.coef_[0]

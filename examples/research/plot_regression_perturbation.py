@@ -45,7 +45,12 @@ for name in NAMES:
         X, y = synthetic(n, seed=0)
         best = np.mean((y - X @ np.linalg.lstsq(X, y)[0]) ** 2)
         model = LinearRegression(
-            EPSILON, DELTA, y_range=(-1, 1), fit_intercept=False, solver=name
+            EPSILON,
+            DELTA,
+            y_range=(-1, 1),
+            fit_intercept=False,
+            solver=name,
+            x_norm=1.0,
         )
         errors = [
             np.mean(

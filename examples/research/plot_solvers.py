@@ -44,7 +44,7 @@ accuracy, seconds = {}, {}
 for name, given in settings.items():
     start, scores = perf_counter(), []
     for epsilon in epsilons:
-        model = LogisticRegression(epsilon, classes=[0, 1], solver=name)
+        model = LogisticRegression(epsilon, classes=[0, 1], solver=name, x_norm=1.0)
         model.set_params(**{"x_norm": census.x_norm} | given)
         scores.append(
             [

@@ -30,7 +30,13 @@ state, account = position / "state", f"sqlite:///{position / 'budget.db'}"
 def model():
     """Return the estimator, with the same parameters in every process."""
     return OnlineLinearRegression(
-        1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), random_state=Seed(0)
+        1.0,
+        1e-8,
+        horizon=40,
+        rows_per_step=50,
+        y_range=(-1, 1),
+        random_state=Seed(0),
+        x_norm=1.0,
     )
 
 

@@ -43,6 +43,7 @@ private = RiverClassifier(
         rows_per_step=A_STEP,
         classes=[False, True],
         random_state=Seed(0),
+        x_norm=1.0,
     ),
     NAMES,
     after_horizon="stop",

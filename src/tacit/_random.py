@@ -71,7 +71,9 @@ class Seed(int):
     >>> from tacit.linear_model import LogisticRegression
     >>> X, y = np.tile([[0.6, 0.0], [0.0, 0.6]], (50, 1)), np.tile([0, 1], 50)
     >>> first, second = (
-    ...     LogisticRegression(1.0, classes=[0, 1], random_state=Seed(7)).fit(X, y)
+    ...     LogisticRegression(
+    ...         1.0, classes=[0, 1], random_state=Seed(7), x_norm=1.0
+    ...     ).fit(X, y)
     ...     for _ in range(2)
     ... )
     >>> bool(np.array_equal(first.coef_, second.coef_))
@@ -97,7 +99,9 @@ def reproducible_noise() -> Iterator[None]:
     --------
     >>> import tacit
     >>> with tacit.reproducible_noise():
-    ...     pass  # LogisticRegression(1.0, random_state=0).fit(X, y) repeats its noise
+    ...     pass  # LogisticRegression(
+    ...         1.0, random_state=0, x_norm=1.0
+    ...     ).fit(X, y) repeats its noise
     """
     token = _REPRODUCIBLE.set(True)
     try:

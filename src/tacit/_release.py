@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,6 +31,8 @@ __all__ = [
     "ReleaseLog",
     "charged_run",
     "is_note",
+    "noise_note",
+    "noise_warning",
     "recording",
     "release",
     "replaying",
@@ -42,8 +44,12 @@ Result = TypeVar("Result")
 T = TypeVar("T")
 
 NORMS = ("l1", "l2", "linf")
-# Ends a sentence of a plan on which no guarantee relies
+# Ends of sentences of a plan on which no guarantee relies
 _ACCURACY_ONLY = "; another number costs accuracy only"
+_DROWNED = (
+    ": the noise exceeds any signal, and the model will hardly be better than a "
+    "constant; use fewer columns, more rows or a larger epsilon"
+)
 
 
 def rows_note(n_rows: int) -> str:
@@ -53,7 +59,17 @@ def rows_note(n_rows: int) -> str:
 
 def is_note(sentence: str) -> bool:
     """Return whether the guarantee holds even where this sentence is false."""
-    return sentence.endswith(_ACCURACY_ONLY)
+    return sentence.endswith((_ACCURACY_ONLY, _DROWNED))
+
+
+def noise_note(reason: str) -> str:
+    """Return the note of a plan whose noise exceeds any signal."""
+    return reason + _DROWNED
+
+
+def noise_warning(sentences: Iterable[str]) -> str | None:
+    """Return the note of this kind among the sentences of a plan, if there is one."""
+    return next((words for words in sentences if words.endswith(_DROWNED)), None)
 
 
 @dataclass(frozen=True)

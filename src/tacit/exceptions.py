@@ -8,9 +8,17 @@
     ├── BudgetExceeded     a charge would exceed the budget; nothing was charged
     ├── LedgerUnavailable  the database of a ledger cannot be used now
     └── LedgerDamaged      the records of a ledger's database were changed
+    UserWarning
+    └── NoiseWarning       the noise of a plan exceeds any signal; not charged yet
 """
 
-__all__ = ["BudgetExceeded", "LedgerDamaged", "LedgerUnavailable", "PlanError"]
+__all__ = [
+    "BudgetExceeded",
+    "LedgerDamaged",
+    "LedgerUnavailable",
+    "NoiseWarning",
+    "PlanError",
+]
 
 
 class PlanError(ValueError):
@@ -27,3 +35,7 @@ class LedgerUnavailable(RuntimeError):
 
 class LedgerDamaged(RuntimeError):
     """The records of a ledger were changed outside of it; nothing was run."""
+
+
+class NoiseWarning(UserWarning):
+    """The noise of a plan exceeds any signal; a fit warns before its charge."""

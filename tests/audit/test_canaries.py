@@ -113,7 +113,7 @@ def test_a_number_for_each_row_is_seen_and_a_count_is_not():
 @pytest.mark.statistical
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 def test_our_solver_passes_and_a_quarter_of_its_noise_is_refuted(relation, seed):
-    model = LinearSVC(4.0, 1e-5, neighbors=relation, fit_intercept=False)
+    model = LinearSVC(4.0, 1e-5, neighbors=relation, fit_intercept=False, x_norm=1.0)
     options = {"n_canaries": 800, "confidence": 0.999, "random_state": seed}
     solver = OutputPerturbation(ridge=50.0)
     honest, broken = (
@@ -129,11 +129,11 @@ def test_our_solver_passes_and_a_quarter_of_its_noise_is_refuted(relation, seed)
 @pytest.mark.parametrize(
     "model",
     [
-        LogisticRegression(1.0, 1e-4),
-        LogisticRegression(1.0, classes=["a", "b", "c"], solver="noisy_gd"),
-        LogisticRegression(1.0, 1e-4, bound_norm="linf", neighbors=ADD),
-        LinearRegression(1.0, y_range=(0, 10)),
-        Ridge(1.0, fit_intercept=False),
+        LogisticRegression(1.0, 1e-4, x_norm=1.0),
+        LogisticRegression(1.0, classes=["a", "b", "c"], solver="noisy_gd", x_norm=1.0),
+        LogisticRegression(1.0, 1e-4, bound_norm="linf", neighbors=ADD, x_norm=1.0),
+        LinearRegression(1.0, y_range=(0, 10), x_norm=1.0),
+        Ridge(1.0, fit_intercept=False, x_norm=1.0),
         Lasso(1.0, alpha=0.01, feature_bounds=2.0),
     ],
     ids=repr,
@@ -153,7 +153,7 @@ def test_our_estimators_can_be_audited_in_one_run(model):
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize(
-    "model", [LinearSVC(1.0, 1e-4), Lasso(1.0, 1e-4, feature_bounds=3.0)]
+    "model", [LinearSVC(1.0, 1e-4, x_norm=1.0), Lasso(1.0, 1e-4, feature_bounds=3.0)]
 )
 def test_a_coin_changes_one_row_in_the_way_of_the_promise(model, relation):
     subject = prepared(model).set_params(neighbors=relation)

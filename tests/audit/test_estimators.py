@@ -32,16 +32,16 @@ from tacit.mechanisms import Laplace
 from tacit.solvers import CoordinateDescent, OutputPerturbation
 
 ESTIMATORS = [
-    LogisticRegression(1.0),
-    LogisticRegression(1.0, 0.0),
-    LogisticRegression(1.0, classes=["a", "b", "c"]),
-    LogisticRegression(1.0, 1e-4, neighbors="add_or_remove_one"),
+    LogisticRegression(1.0, x_norm=1.0),
+    LogisticRegression(1.0, 0.0, x_norm=1.0),
+    LogisticRegression(1.0, classes=["a", "b", "c"], x_norm=1.0),
+    LogisticRegression(1.0, 1e-4, neighbors="add_or_remove_one", x_norm=1.0),
     LogisticRegression(1.0, bound_norm="linf", x_norm=2.0),
-    LinearSVC(1.0),
-    LinearRegression(1.0),
-    Ridge(1.0, y_range=(0, 10), fit_intercept=False),
-    HuberRegressor(1.0),
-    SimplexRegressor(1.0, radius=3.0),
+    LinearSVC(1.0, x_norm=1.0),
+    LinearRegression(1.0, x_norm=1.0),
+    Ridge(1.0, y_range=(0, 10), fit_intercept=False, x_norm=1.0),
+    HuberRegressor(1.0, x_norm=1.0),
+    SimplexRegressor(1.0, radius=3.0, x_max=1.0),
     Lasso(1.0, alpha=0.01, solver="cd"),
     Lasso(1.0, 0.0, alpha=0.01, feature_bounds=2.0),
     ElasticNet(1.0, alpha=0.01, feature_bounds=[(0, 4), 1], solver="gcd"),
@@ -171,7 +171,7 @@ def test_half_the_noise_of_a_sparse_model_is_refuted(model, seed):
 def test_our_estimator_passes_and_half_its_noise_is_refuted(seed):
     options = {"runs": 800, "confidence": 1 - P_FAIL, "random_state": seed}
     # a heavy ridge keeps the margins small, where the hinge is steepest
-    model, solver = LinearSVC(10.0, 1e-5), OutputPerturbation(ridge=200.0)
+    model, solver = LinearSVC(10.0, 1e-5, x_norm=1.0), OutputPerturbation(ridge=200.0)
     honest = audit_estimator(model.set_params(solver=Quiet(solver, 1.0)), **options)
     broken = audit_estimator(model.set_params(solver=Quiet(solver, 0.5)), **options)
     assert (honest.refuted, broken.refuted) == (False, True)
@@ -223,10 +223,10 @@ def test_progress_counts_trainings():
     [
         (LogisticRegression, "instance"),
         (object(), "instance"),
-        (LogisticRegression("a"), "epsilon"),
-        (LogisticRegression(-1.0), "epsilon"),
+        (LogisticRegression("a", x_norm=1.0), "epsilon"),
+        (LogisticRegression(-1.0, x_norm=1.0), "epsilon"),
         (LogisticRegression(x_norm=-1.0), "bound on a row"),
-        (LogisticRegression(classes=[1]), "2 labels"),
+        (LogisticRegression(classes=[1], x_norm=1.0), "2 labels"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(model, words):
@@ -318,13 +318,13 @@ def test_only_gaussian_noise_is_gaussian():
 def test_processes_give_what_one_process_gives(seed):
     # two fresh interpreters take seconds to start
     options = {"n_rows": 4, "runs": 60, "random_state": seed}
-    alone = audit_estimator(SimplexRegressor(1.0), **options)
-    assert audit_estimator(SimplexRegressor(1.0), jobs=2, **options) == alone
+    alone = audit_estimator(SimplexRegressor(1.0, x_max=1.0), **options)
+    assert audit_estimator(SimplexRegressor(1.0, x_max=1.0), jobs=2, **options) == alone
 
 
 def test_the_plot_has_the_judged_runs_and_the_promise():
     pytest.importorskip("matplotlib", reason="needs the extra tacit[plots]").use("Agg")
-    found = audit_estimator(SimplexRegressor(1.0), runs=60, random_state=0)
+    found = audit_estimator(SimplexRegressor(1.0, x_max=1.0), runs=60, random_state=0)
     assert len(found.result.scores_first) == found.result.trials[0] == 30
     ax = found.plot()
     assert ax.get_title() == "Audit of SimplexRegressor"

@@ -102,7 +102,7 @@ def test_weights_on_the_simplex_keep_their_claim(seed):
     # many draws are nearly a Gaussian mechanism
     planned, control = (
         audit_estimator(
-            SimplexRegressor(EPSILON, DELTA, solver=kind(weight=50.0)),
+            SimplexRegressor(EPSILON, DELTA, solver=kind(weight=50.0), x_max=1.0),
             n_rows=4,
             runs=300,
             method="gaussian",
@@ -130,7 +130,7 @@ def lower_bound(release, pair, delta, n_runs, seed, part):
 
 def rmse_model():
     """A regressor that says minus one of all, for targets from minus one to one."""
-    model = Ridge(1.0, 1e-6, y_range=(-1, 1), random_state=0)
+    model = Ridge(1.0, 1e-6, y_range=(-1, 1), random_state=0, x_norm=1.0)
     model.fit(np.zeros((50, 1)), np.zeros(50))
     model.coef_, model.intercept_ = np.zeros(1), -1.0
     return model
@@ -199,6 +199,7 @@ def learned_weight(y, seed):
         fit_intercept=False,
         method=QuadraticLeader(ridge=1e5, recent=0.0),
         random_state=seed,
+        x_norm=1.0,
     )
     return 1e6 * model.partial_fit(np.ones((1, 1)), [y]).coef_[0]
 

@@ -149,6 +149,7 @@ def test_the_released_weights_keep_the_claim_too(seed):
             constraint=L2Ball(1e6),
             method=GradientRegression(most_iterations=2),
             random_state=run,
+            x_norm=1.0,
         )
         planned = model._planned(1)
         learner = with_noise(planned.learner, part)

@@ -32,7 +32,9 @@ def stream(row, count):
 def bound(budget, n_runs, seed, part, *, undivided=False, **changes):
     """Return the bound on epsilon from the sum of all models, weighted by precision."""
     solver = NoisySum(part)
-    estimator = LinearRegression(y_range=(-1, 1), solver=solver, fit_intercept=False)
+    estimator = LinearRegression(
+        y_range=(-1, 1), solver=solver, fit_intercept=False, x_norm=1.0
+    )
     model = IncrementalERM(
         estimator,
         budget.epsilon,

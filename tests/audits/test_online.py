@@ -101,6 +101,7 @@ def estimated(monkeypatch, n_runs, seed, noise):
             fit_intercept=False,
             method=GradientSums(learning_rate=1e-6, recent=0.0),
             random_state=seed,
+            x_norm=1.0,
         )
         return 1e6 * model.partial_fit(np.ones((1, 1)), labels).coef_[0]
 

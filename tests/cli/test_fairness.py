@@ -268,7 +268,7 @@ def test_empty_cells_of_a_group_that_is_not_listed_are_refused(position, tmp_pat
 
 
 def test_a_model_of_numbers_is_refused(position, tmp_path, run):
-    model = LinearRegression(5.0, 1e-6, y_range=(0, 1), random_state=0)
+    model = LinearRegression(5.0, 1e-6, y_range=(0, 1), random_state=0, x_norm=1.0)
     model.fit(np.eye(4), np.arange(4) / 4)
     write(tmp_path / "m", SavedModel(model, model.privacy_, None, {}))
     table = position / "census.csv"

@@ -197,7 +197,7 @@ def test_an_export_that_fails_leaves_what_was_there(run, ledger, tmp_path, monke
 
 def model_folder(folder, dataset, head):
     """Write a small model whose facts name this account."""
-    model = LinearRegression(1.0, 1e-6, y_range=(0, 1), random_state=0)
+    model = LinearRegression(1.0, 1e-6, y_range=(0, 1), random_state=0, x_norm=1.0)
     model.fit(np.zeros((20, 2)), np.zeros(20))
     account = {"dataset": dataset, "head": list(head)}
     return write(folder, SavedModel(model, model.privacy_, None, {"ledger": account}))

@@ -34,7 +34,7 @@ def model(tmp_path):
     ledger = account(tmp_path, Budget(3.0, 1e-6))
     rng = as_generator(0)
     X = rng.normal(size=(200, 2)) / 3
-    fitted = LogisticRegression(1.0, 1e-7, classes=["no", "yes"])
+    fitted = LogisticRegression(1.0, 1e-7, classes=["no", "yes"], x_norm=1.0)
     fitted.fit(X, np.where(X[:, 0] > 0, "yes", "no"), ledger=ledger)
     facts = {
         "label": "income",
@@ -334,7 +334,7 @@ def test_attachments_are_read_from_a_plain_file_alone(small, run, tmp_path):
 def test_pages_say_when_they_lose_the_account_and_keep_its_banner(tmp_path, run):
     ledger = account(tmp_path, Budget(20.0, 1e-6))
     X = np.eye(2)[np.arange(40) % 2] / 2
-    fitted = LogisticRegression(1.0, 1e-7, classes=[0, 1])
+    fitted = LogisticRegression(1.0, 1e-7, classes=[0, 1], x_norm=1.0)
     fitted.fit(X, np.arange(40) % 2, ledger=ledger)
     facts = {"label": "income"} | {"ledger": {"dataset": "people", "head": None}}
     folder = write(tmp_path / "m", SavedModel(fitted, fitted.privacy_, None, facts))

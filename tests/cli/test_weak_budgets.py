@@ -71,3 +71,24 @@ def test_the_budget_of_a_ledger_is_warned_of(run, tmp_path):
     answer = run("ledger", "init", *account, "--epsilon", 20, "--delta", 0.01)
     assert answer.code == 0
     assert answer.err.count("tacit: warning:") == 2
+
+
+DROWNED = "tacit: warning: 41 columns are too many for "
+
+
+def test_noise_above_any_signal_is_named_once_by_a_fit(run, census):
+    answer = run(*fit_arguments(census, epsilon=0.003))
+    assert answer.code == 0
+    assert answer.err.count("the noise exceeds any signal") == 1
+    assert DROWNED in answer.err
+    assert "the noise exceeds any signal" in (census / "model/report.html").read_text()
+
+
+def test_noise_above_any_signal_is_named_by_a_plan(run, census):
+    schema = ("--schema", census / "census.toml", "--quiet", "--json")
+    for rows, drowned in ((30, True), (50_000, False)):
+        answer = run("plan", *schema, "--rows", rows, "--epsilon", 1, "--delta", 1e-6)
+        assert answer.code == 0
+        assert (DROWNED + str(rows) in answer.err) == drowned
+        notes = [n for n in answer.data["notes"] if "exceeds any signal" in n]
+        assert len(notes) == drowned

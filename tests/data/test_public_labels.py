@@ -26,11 +26,13 @@ HALF = [0.5, np.float16(0.5), Fraction(1, 2), Decimal("0.5")]
 
 def models():
     given = {"classes": CLASSES, "random_state": 0}
-    inner = LogisticRegression(4.0, 1e-4, classes=CLASSES)
+    inner = LogisticRegression(4.0, 1e-4, classes=CLASSES, x_norm=1.0)
     return [
-        LogisticRegression(4.0, 1e-4, **given),
-        LinearSVC(4.0, 1e-4, **given),
-        OnlineLogisticRegression(4.0, 1e-4, horizon=4, rows_per_step=15, **given),
+        LogisticRegression(4.0, 1e-4, **given, x_norm=1.0),
+        LinearSVC(4.0, 1e-4, **given, x_norm=1.0),
+        OnlineLogisticRegression(
+            4.0, 1e-4, horizon=4, rows_per_step=15, **given, x_norm=1.0
+        ),
         PrivateSearchCV(inner, {"x_norm": [0.5, 1.0]}, 8.0, 1e-4, random_state=0),
     ]
 
@@ -103,7 +105,7 @@ def test_teachers_learn_from_public_labels_of_several_kinds():
 def test_without_public_classes_labels_must_be_of_one_kind():
     y = [i % 2 for i in range(N)]
     with pytest.raises(ValueError, match=r"labels of one kind.*classes="):
-        LogisticRegression(1.0, 1e-4).fit(X, [*y[:-1], "1"])
+        LogisticRegression(1.0, 1e-4, x_norm=1.0).fit(X, [*y[:-1], "1"])
 
 
 def padded(label):
@@ -130,7 +132,9 @@ def test_one_record_turns_no_label_of_a_score_or_a_stream():
     ]
     assert max(scores) < 0.01
     given = {"classes": ["no", "yes"], "random_state": 0}
-    stream = OnlineLogisticRegression(4.0, 1e-4, horizon=4, rows_per_step=15, **given)
+    stream = OnlineLogisticRegression(
+        4.0, 1e-4, horizon=4, rows_per_step=15, **given, x_norm=1.0
+    )
     weights = [
         stream.fit(X, labels).coef_.tolist()
         for labels in (all_padded, [*all_padded[:-1], 7])
@@ -177,7 +181,9 @@ def assert_classes_rejected(model, classes, match):
 
 
 def test_numbers_of_several_types_are_of_one_kind():
-    model = LogisticRegression(4.0, 1e-4, classes=[np.int8(0), 1.0, Fraction(2)])
+    model = LogisticRegression(
+        4.0, 1e-4, classes=[np.int8(0), 1.0, Fraction(2)], x_norm=1.0
+    )
     assert model.fit(X, np.arange(N) % 3).classes_.tolist() == [0, 1, 2]
 
 

@@ -48,7 +48,7 @@ def test_pairs_of_places_outside_of_the_matrix_are_refused():
     "model",
     [
         Lasso(1.0, 1e-3, feature_bounds=1.0, y_range=(0, 1), solver="cd"),
-        LogisticRegression(1.0, 1e-3, classes=[0, 1]),
+        LogisticRegression(1.0, 1e-3, classes=[0, 1], x_norm=1.0),
     ],
 )
 def test_they_charge_nothing(kind, model):
@@ -133,7 +133,7 @@ ROWS = np.arange(4)
     ids=lambda X: X.format,
 )
 def test_entries_outside_are_rejected_in_every_format(X):
-    ledger, model = Ledger(Budget(2.0, 1e-4)), LogisticRegression(1.0, 1e-5)
+    ledger, model = Ledger(Budget(2.0, 1e-4)), LogisticRegression(1.0, 1e-5, x_norm=1.0)
     with pytest.raises(ValueError, match="does not have") as rejected:
         model.fit(X, np.array([0, 1, 0, 1]), ledger=ledger)
     assert "70000" not in str(rejected.value)

@@ -30,11 +30,15 @@ from tacit.solvers import (
 
 
 def logistic(solver="amp", **other):
-    return LogisticRegression(1.0, 1e-6, classes=[0, 1], solver=solver, **other)
+    return LogisticRegression(
+        1.0, 1e-6, classes=[0, 1], solver=solver, **other, x_norm=1.0
+    )
 
 
 def linear(solver="ada_ssp", **other):
-    return LinearRegression(1.0, 1e-6, y_range=(-1, 1), solver=solver, **other)
+    return LinearRegression(
+        1.0, 1e-6, y_range=(-1, 1), solver=solver, **other, x_norm=1.0
+    )
 
 
 def sample(kind="labels", n=400, p=3, seed=0):
@@ -130,12 +134,14 @@ CASES = [
     (logistic(AMP(noise="float")), "labels", 10_000),
     (logistic(ObjectivePerturbation(noise="float")), "labels", 10_000),
     (
-        LinearSVC(1.0, 1e-6, classes=[0, 1], solver=AMP(noise="float")),
+        LinearSVC(1.0, 1e-6, classes=[0, 1], solver=AMP(noise="float"), x_norm=1.0),
         "labels",
         10_000,
     ),
     (
-        HuberRegressor(1.0, 1e-6, y_range=(-1, 1), solver=AMP(noise="float")),
+        HuberRegressor(
+            1.0, 1e-6, y_range=(-1, 1), solver=AMP(noise="float"), x_norm=1.0
+        ),
         "targets",
         10_000,
     ),
@@ -299,7 +305,9 @@ def test_sparse_rows_give_what_dense_rows_give():
 
 def test_several_classes_get_an_interval_for_each_coefficient():
     X, y = sample()
-    model = LogisticRegression(1.0, 1e-6, classes=[0, 1, 2], solver="amp").fit(X, y)
+    model = LogisticRegression(
+        1.0, 1e-6, classes=[0, 1, 2], solver="amp", x_norm=1.0
+    ).fit(X, y)
     found = coefficient_intervals(model, X, y, epsilon=1.0)
     assert found.low.shape == (3, 3)
     assert found.intercept_low.shape == (3,)

@@ -47,11 +47,13 @@ def targets(n=2000, p=4, seed=1):
 
 def logistic(solver, **other):
     other = {"delta": DELTA, "classes": [0, 1], **other}
-    return LogisticRegression(EPSILON, solver=solver, **other)
+    return LogisticRegression(EPSILON, solver=solver, **other, x_norm=1.0)
 
 
 def linear(solver, y_range=(40, 60), **other):
-    return LinearRegression(EPSILON, DELTA, y_range=y_range, solver=solver, **other)
+    return LinearRegression(
+        EPSILON, DELTA, y_range=y_range, solver=solver, **other, x_norm=1.0
+    )
 
 
 def inside(model, X, y):
@@ -156,9 +158,12 @@ def test_noise_of_preconditioned_descent_holds_on_larger_tables(n, p, seed):
         # noise hides the moments of so few rows
         (logistic(PreconditionedGD()), labels(300, 10)),
         (logistic(PreconditionedGD(), classes=[0, 1, 2]), labels(500, 3)),
-        (LinearSVC(EPSILON, DELTA, solver=PreconditionedGD()), labels(500, 3)),
+        (
+            LinearSVC(EPSILON, DELTA, solver=PreconditionedGD(), x_norm=1.0),
+            labels(500, 3),
+        ),
         (linear(AdaSSP(), penalty=L2Ball(1e-3)), targets(500)),
-        (SimplexRegressor(EPSILON, DELTA, y_range=(40, 60)), targets(500)),
+        (SimplexRegressor(EPSILON, DELTA, y_range=(40, 60), x_max=1.0), targets(500)),
     ],
     ids=lambda value: "" if isinstance(value, tuple) else type(value).__name__,
 )
@@ -260,5 +265,7 @@ def test_noise_is_a_number_or_not_stated_whatever_the_rows():
     for seed in range(60):
         X = rng.uniform(-1, 1, size=(60, 3))
         y = rng.integers(0, 2, size=60)
-        model = LogisticRegression(1.0, classes=[0, 1], random_state=seed).fit(X, y)
+        model = LogisticRegression(
+            1.0, classes=[0, 1], random_state=seed, x_norm=1.0
+        ).fit(X, y)
         assert model.noise_ is None or np.isfinite(model.noise_.coef).all()

@@ -39,14 +39,18 @@ def rows(n=300, p=3, seed=0):
 def classifier(n_classes=2):
     X, y = rows()
     y = np.minimum(y + (X[:, 1] > 0.2), n_classes - 1)
-    model = LogisticRegression(5.0, 1e-6, classes=range(n_classes), random_state=0)
+    model = LogisticRegression(
+        5.0, 1e-6, classes=range(n_classes), random_state=0, x_norm=1.0
+    )
     return model.fit(X, y)
 
 
 def regressor(y_range=(-1, 1)):
     X, _ = rows()
     y = sum(y_range) / 2 + X[:, 0] * (y_range[1] - y_range[0]) / 2
-    return LinearRegression(5.0, 1e-6, y_range=y_range, random_state=0).fit(X, y)
+    return LinearRegression(5.0, 1e-6, y_range=y_range, random_state=0, x_norm=1.0).fit(
+        X, y
+    )
 
 
 @each_relation
@@ -187,7 +191,9 @@ def test_it_is_charged_without_a_delta():
 
 def test_the_relation_is_that_of_the_model():
     X, y = rows()
-    model = LogisticRegression(1.0, 1e-6, neighbors=ADD, classes=[0, 1]).fit(X, y)
+    model = LogisticRegression(
+        1.0, 1e-6, neighbors=ADD, classes=[0, 1], x_norm=1.0
+    ).fit(X, y)
     report = private_score(model, X, y, epsilon=1.0).privacy
     assert report.guarantee.neighbors is Neighbors.ADD_OR_REMOVE_ONE
     assert "the number of rows is public" not in report.assumptions
@@ -197,7 +203,9 @@ def test_the_relation_is_that_of_the_model():
 def test_a_pipeline_is_scored_and_its_assumption_told():
     X, y = rows()
     scaler = PublicScaler([(-1, 1)] * 3)
-    model = make_pipeline(scaler, LogisticRegression(5.0, 1e-6, classes=[0, 1]))
+    model = make_pipeline(
+        scaler, LogisticRegression(5.0, 1e-6, classes=[0, 1], x_norm=1.0)
+    )
     model.fit(X, y)
     found = private_score(model, X, y, epsilon=1e6)
     assert found.value == pytest.approx(model.score(X, y), abs=1e-5)
@@ -293,7 +301,9 @@ def test_labels_are_compared_without_rounding():
     X, big = rows()[0], 2**53
     classes = [big, big + 1]
     y = np.resize(classes, len(X))
-    model = LogisticRegression(1.0, 1e-6, classes=classes, fit_intercept=False)
+    model = LogisticRegression(
+        1.0, 1e-6, classes=classes, fit_intercept=False, x_norm=1.0
+    )
     model.fit(X, y)
     model.coef_ = np.array([[1.0, 0.0, 0.0]])
     X = np.abs(X)  # every answer is the second class, which no float is
@@ -327,7 +337,7 @@ REJECTED = {
         y,
     ),
     "y must hold numbers only": lambda m, X, y: (regressor(), X, y.astype(str)),
-    "not fitted": lambda m, X, y: (LogisticRegression(), X, y),
+    "not fitted": lambda m, X, y: (LogisticRegression(x_norm=1.0), X, y),
     "at least one row": lambda m, X, y: (DummyClassifier().fit(X, y), X[:0], y[:0]),
 }
 

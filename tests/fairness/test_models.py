@@ -35,7 +35,12 @@ def rows():
 def fitted(rows, solver, epsilon=2.0, seed=0, **others):
     X, y, _ = rows
     model = LogisticRegression(
-        epsilon, 1e-5, solver=solver, classes=[0, 1], random_state=seed, **others
+        epsilon,
+        1e-5,
+        solver=solver,
+        classes=[0, 1],
+        random_state=seed,
+        **{"x_norm": 1.0, **others},
     )
     return model.fit(X, y)
 
@@ -110,6 +115,7 @@ def test_several_labels_have_one_vector_each(intercept):
         classes=[0, 1, 2],
         fit_intercept=intercept,
         random_state=0,
+        x_norm=1.0,
     ).fit(X / 4, y)
     moved = weight_distance(model)
     assert moved.size == 3 * (5 + intercept)

@@ -384,7 +384,8 @@ CASES = [
 
 def usual(kind):
     """Return parameters and targets with which a fit would go well."""
-    settings = {"feature_bounds": 1.0} if kind in SPARSE else {}
+    bound = "x_max" if kind is SimplexRegressor else "x_norm"
+    settings = {"feature_bounds" if kind in SPARSE else bound: 1.0}
     if kind in CLASSIFIERS:
         return settings, LABELS
     return settings | {"y_range": (-1, 2)}, TARGETS
@@ -457,7 +458,7 @@ def test_no_message_shows_a_label(kind):
 def test_an_overspend_is_refused_before_any_value_is_read():
     missing = np.full((N, 2), np.nan)
     ledger = Ledger(Budget(0.5, 1e-6))
-    model = LogisticRegression(1.0, 1e-7, classes=[0, 1])
+    model = LogisticRegression(1.0, 1e-7, classes=[0, 1], x_norm=1.0)
     with pytest.raises(BudgetExceeded):
         model.fit(missing, LABELS, ledger=ledger)
     with pytest.raises(ValueError, match="X contains NaN"):

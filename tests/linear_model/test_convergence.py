@@ -75,6 +75,7 @@ def test_one_against_the_rest_is_that_of_scikit_learn(seed):
         solver=AMP(ridge=2.0),
         fit_intercept=False,
         random_state=seed,
+        x_norm=1.0,
     ).fit(X, y)
     alone = peers.LogisticRegression(
         C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000
@@ -89,7 +90,9 @@ def test_one_against_the_rest_is_that_of_scikit_learn(seed):
 def test_support_vectors_are_those_of_the_rounded_hinge(n_classes, seed):
     X = rows()
     y = labels(X, n_classes)
-    model = LinearSVC(**FREE, h=0.3, solver=AMP(ridge=2.0), random_state=seed)
+    model = LinearSVC(
+        **FREE, h=0.3, solver=AMP(ridge=2.0), random_state=seed, x_norm=1.0
+    )
     model.fit(X, y)
     hinge = HuberizedHinge(0.3)
     if n_classes == 2:
@@ -104,7 +107,9 @@ def test_support_vectors_are_those_of_the_rounded_hinge(n_classes, seed):
 def test_rounded_hinge_comes_near_the_hinge(seed):
     X = rows(n=400)
     y = labels(X, 2)
-    model = LinearSVC(**FREE, h=0.02, ridge=1.0, solver=AMP(), random_state=seed)
+    model = LinearSVC(
+        **FREE, h=0.02, ridge=1.0, solver=AMP(), random_state=seed, x_norm=1.0
+    )
     hinge = minimum(HuberizedHinge(1e-3), 1.0, with_constant(X), 2.0 * y - 1)
     assert_allclose(model.fit(X, y).coef_[0], hinge[:-1, 0], atol=0.05)
 
@@ -114,7 +119,11 @@ def test_least_squares_are_those_of_scikit_learn(fit_intercept, seed):
     X = rows()
     y = targets(X)
     model = LinearRegression(
-        **FREE, y_range=Y_RANGE, fit_intercept=fit_intercept, random_state=seed
+        **FREE,
+        y_range=Y_RANGE,
+        fit_intercept=fit_intercept,
+        random_state=seed,
+        x_norm=1.0,
     ).fit(X, y)
     peer = peers.LinearRegression(fit_intercept=fit_intercept).fit(X, y)
     # the noise is in units of the range, a hundred wide
@@ -127,7 +136,9 @@ def test_least_squares_are_those_of_scikit_learn(fit_intercept, seed):
 def test_ridge_is_that_of_scikit_learn_in_the_units_of_the_targets(seed):
     X = rows()
     y = targets(X)
-    model = Ridge(**FREE, alpha=3.0, y_range=Y_RANGE, random_state=seed).fit(X, y)
+    model = Ridge(
+        **FREE, alpha=3.0, y_range=Y_RANGE, random_state=seed, x_norm=1.0
+    ).fit(X, y)
     center = sum(Y_RANGE) / 2
     peer = peers.Ridge(alpha=3.0, fit_intercept=False, tol=1e-12)
     peer.fit(with_constant(X), y - center)
@@ -148,6 +159,7 @@ def test_huber_is_the_minimum_in_the_units_of_the_targets(threshold, seed):
         y_range=Y_RANGE,
         solver=AMP(ridge=1e-3),
         random_state=seed,
+        x_norm=1.0,
     ).fit(X, y)
     cut = 0.15 * (Y_RANGE[1] - Y_RANGE[0]) if threshold is None else threshold
     W = minimum(Huber(cut), 2.0, with_constant(X), y - 10.0, (-50.0, 50.0))[:, 0]
@@ -161,7 +173,7 @@ def test_simplex_finds_the_weights_of_a_mean(seed):
     X = np.sign(as_generator(6).normal(size=(2000, 4)))
     y = X @ np.array([1.4, 0.6, 0.0, 0.0])
     model = SimplexRegressor(
-        1e6, 1e-5, radius=2.0, y_range=(-2, 2), random_state=seed
+        1e6, 1e-5, radius=2.0, y_range=(-2, 2), random_state=seed, x_max=1.0
     ).fit(X, y)
     assert_allclose(model.coef_.sum(), 2.0, rtol=1e-9)
     assert model.coef_.min() >= 0
@@ -173,13 +185,16 @@ def test_sets_are_in_the_units_of_the_targets(seed):
     X = rows(n=400)
     y = targets(X) - 12.0
     settings = {**FREE, "y_range": Y_RANGE, "fit_intercept": False}
-    ball = LinearRegression(**settings, penalty=L2Ball(4.0), random_state=seed)
+    ball = LinearRegression(
+        **settings, penalty=L2Ball(4.0), random_state=seed, x_norm=1.0
+    )
     assert np.linalg.norm(ball.fit(X, y).coef_) == pytest.approx(4.0, rel=1e-6)
     positive = LinearRegression(
         **settings,
         penalty=Box(0.0, 100.0),
         solver=NoisyGD(n_steps=2000, clip=10.0, momentum=0.9, step=2e-3),
         random_state=seed,
+        x_norm=1.0,
     ).fit(X, y)
     assert_allclose(positive.coef_, nnls(X, y)[0], atol=1e-3)
 
@@ -190,7 +205,7 @@ def test_a_large_budget_does_not_lose_the_weights_of_a_penalty(epsilon):
     X = rng.uniform(-0.5, 0.5, size=(3000, 4))
     y = rng.random(3000) < 1 / (1 + np.exp(-6 * X[:, 0]))
     model = LogisticRegression(
-        epsilon, 1e-8, penalty=L1(50.0), solver="amp", classes=[False, True]
+        epsilon, 1e-8, penalty=L1(50.0), solver="amp", classes=[False, True], x_norm=1.0
     )
     descent = clone(model).set_params(solver="noisy_gd", random_state=0)
     found = model.set_params(random_state=0).fit(X, y).coef_

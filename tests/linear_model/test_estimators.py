@@ -41,15 +41,15 @@ N, P = 120, 3
 Y_RANGE = (-4.0, 6.0)
 SHARED_CASES = Cases(
     estimators=[
-        LogisticRegression(),
-        LogisticRegression(multi_class="one_vs_rest"),
-        GeneralizedLinearModel(),
-        GeneralizedLinearModel(loss=Huber(0.5), y_range=Y_RANGE),
-        LinearSVC(),
-        LinearRegression(y_range=Y_RANGE),
-        Ridge(y_range=Y_RANGE),
-        HuberRegressor(y_range=Y_RANGE),
-        SimplexRegressor(y_range=Y_RANGE),
+        LogisticRegression(x_norm=1.0),
+        LogisticRegression(multi_class="one_vs_rest", x_norm=1.0),
+        GeneralizedLinearModel(x_norm=1.0),
+        GeneralizedLinearModel(loss=Huber(0.5), y_range=Y_RANGE, x_norm=1.0),
+        LinearSVC(x_norm=1.0),
+        LinearRegression(y_range=Y_RANGE, x_norm=1.0),
+        Ridge(y_range=Y_RANGE, x_norm=1.0),
+        HuberRegressor(y_range=Y_RANGE, x_norm=1.0),
+        SimplexRegressor(y_range=Y_RANGE, x_max=1.0),
         Lasso(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
         ElasticNet(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
         SparseLogisticRegression(feature_bounds=1.5),
@@ -247,8 +247,10 @@ def without_time(text):
 def test_bar_shows_the_same_for_other_rows_and_is_off_by_default(capfd):
     shown = []
     for seed, verbose in ((0, 1), (7, True), (0, 0), (7, False)):
-        X, y = data(LogisticRegression(), seed=seed)
-        model = LogisticRegression(solver=Stepping(n_steps=40), verbose=verbose)
+        X, y = data(LogisticRegression(x_norm=1.0), seed=seed)
+        model = LogisticRegression(
+            solver=Stepping(n_steps=40), verbose=verbose, x_norm=1.0
+        )
         model.fit(X, y)
         out, err = capfd.readouterr()
         assert out == ""
@@ -267,13 +269,13 @@ def test_fitting_is_silent(model, capfd):
 
 
 PLANNED = [
-    LogisticRegression(1.0, classes=[0, 1]),
-    LogisticRegression(0.5, classes=range(3), solver="amp"),
-    LinearSVC(1.0, classes=[0, 1], solver="noisy_gd"),
-    LinearRegression(1.0, y_range=(0, 10)),
-    Ridge(1.0, alpha=2.0, y_range=(0, 10), solver="ada_ssp"),
-    HuberRegressor(1.0, y_range=(0, 10)),
-    SimplexRegressor(1.0, y_range=(0, 10)),
+    LogisticRegression(1.0, classes=[0, 1], x_norm=1.0),
+    LogisticRegression(0.5, classes=range(3), solver="amp", x_norm=1.0),
+    LinearSVC(1.0, classes=[0, 1], solver="noisy_gd", x_norm=1.0),
+    LinearRegression(1.0, y_range=(0, 10), x_norm=1.0),
+    Ridge(1.0, alpha=2.0, y_range=(0, 10), solver="ada_ssp", x_norm=1.0),
+    HuberRegressor(1.0, y_range=(0, 10), x_norm=1.0),
+    SimplexRegressor(1.0, y_range=(0, 10), x_max=1.0),
     Lasso(1.0, feature_bounds=1.0, y_range=(0, 10)),
     ElasticNet(1.0, feature_bounds=[1, 2, 3, (-1, 2)], y_range=(0, 10), solver="cd"),
     SparseLogisticRegression(1.0, feature_bounds=1.0, classes=[0, 1]),
@@ -296,18 +298,18 @@ def test_a_plan_without_rows_is_what_a_fit_is_charged(model):
 
 def test_a_plan_of_a_classifier_needs_its_classes():
     with pytest.raises(ValueError, match="classes must be given"):
-        LogisticRegression(1.0).plan(100, 3)
+        LogisticRegression(1.0, x_norm=1.0).plan(100, 3)
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (10, 0), (10.5, 3), (10, True)])
 def test_a_plan_needs_a_shape(shape):
     with pytest.raises(ValueError, match=r"n_rows|n_features"):
-        LinearRegression(1.0, y_range=(0, 1)).plan(*shape)
+        LinearRegression(1.0, y_range=(0, 1), x_norm=1.0).plan(*shape)
 
 
 @pytest.mark.parametrize(
     ("intercept", "unit"), [(True, (1.0, 2.0)), (False, (0.0, 3.0))]
 )
 def test_all_targets_are_within_one_in_the_unit_of_the_fit(intercept, unit):
-    model = LinearRegression(y_range=(-1.0, 3.0), fit_intercept=intercept)
+    model = LinearRegression(y_range=(-1.0, 3.0), fit_intercept=intercept, x_norm=1.0)
     assert model.target_unit() == unit

@@ -28,15 +28,17 @@ def rows(n=300, p=3, seed=0):
 @pytest.mark.parametrize(
     ("loss", "same"),
     [
-        (Logistic(), LogisticRegression(classes=[0, 1])),
-        (HuberizedHinge(0.5), LinearSVC(classes=[0, 1])),
+        (Logistic(), LogisticRegression(classes=[0, 1], x_norm=1.0)),
+        (HuberizedHinge(0.5), LinearSVC(classes=[0, 1], x_norm=1.0)),
     ],
     ids=["logistic", "hinge"],
 )
 def test_a_loss_of_labels_makes_the_classifier_of_that_loss(loss, same):
     X, scores = rows()
     y = (scores > 0).astype(int)
-    model = GeneralizedLinearModel(loss=loss, classes=[0, 1], random_state=Seed(1))
+    model = GeneralizedLinearModel(
+        loss=loss, classes=[0, 1], random_state=Seed(1), x_norm=1.0
+    )
     assert is_classifier(model)
     assert_array_equal(
         model.fit(X, y).coef_, same.set_params(random_state=Seed(1)).fit(X, y).coef_
@@ -48,11 +50,11 @@ def test_a_loss_of_labels_makes_the_classifier_of_that_loss(loss, same):
 def test_a_loss_of_numbers_makes_the_regressor_of_that_loss():
     X, y = rows()
     given = {"y_range": (-2.0, 2.0), "random_state": Seed(1)}
-    model = GeneralizedLinearModel(loss=Huber(0.5), **given)
+    model = GeneralizedLinearModel(loss=Huber(0.5), **given, x_norm=1.0)
     assert is_regressor(model)
     assert not hasattr(model, "decision_function")
     # the threshold of the regressor is in units of the targets
-    same = HuberRegressor(threshold=1.0, **given).fit(X, y)
+    same = HuberRegressor(threshold=1.0, **given, x_norm=1.0).fit(X, y)
     assert_array_equal(model.fit(X, y).coef_, same.coef_)
     assert_array_equal(model.predict(X), same.predict(X))
 
@@ -60,7 +62,7 @@ def test_a_loss_of_numbers_makes_the_regressor_of_that_loss():
 def test_a_loss_of_codes_needs_as_many_classes():
     X, scores = rows()
     y = np.digitize(scores, [-0.3, 0.3])
-    model = GeneralizedLinearModel(loss=Softmax(3), classes=range(3))
+    model = GeneralizedLinearModel(loss=Softmax(3), classes=range(3), x_norm=1.0)
     assert model.fit(X, y).coef_.shape == (3, 3)
     with pytest.raises(ValueError, match=r"is not for 4 labels; give a loss"):
         model.set_params(classes=range(4)).fit(X, y)
@@ -83,7 +85,7 @@ class Own(Logistic):
 def test_a_loss_of_ones_own_has_an_estimator():
     X, scores = rows()
     y = scores > 0
-    model = GeneralizedLinearModel(4.0, loss=Own(), classes=[False, True])
+    model = GeneralizedLinearModel(4.0, loss=Own(), classes=[False, True], x_norm=1.0)
     assert model.fit(X, y).coef_.shape == (1, 3)
 
 
@@ -92,15 +94,15 @@ def test_a_loss_that_declares_no_targets_is_rejected():
     with pytest.raises(
         ValueError, match=r"declare targets as .numbers., .* got object"
     ):
-        GeneralizedLinearModel(loss=object()).fit(X, y)
+        GeneralizedLinearModel(loss=object(), x_norm=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        GeneralizedLinearModel(classes=[0, 1]),
-        GeneralizedLinearModel(classes=range(3)),
-        GeneralizedLinearModel(loss=Huber(0.2), y_range=(-2.0, 2.0)),
+        GeneralizedLinearModel(classes=[0, 1], x_norm=1.0),
+        GeneralizedLinearModel(classes=range(3), x_norm=1.0),
+        GeneralizedLinearModel(loss=Huber(0.2), y_range=(-2.0, 2.0), x_norm=1.0),
     ],
     ids=repr,
 )

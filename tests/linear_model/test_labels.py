@@ -17,7 +17,7 @@ BIG = 2**53
 @pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object)])
 def test_labels_outside_the_classes_are_refused_before_the_charge(odd, form):
     ledger = Ledger(Budget(2.0, 1e-5))
-    model = LogisticRegression(1.0, 1e-6, classes=[0, 1])
+    model = LogisticRegression(1.0, 1e-6, classes=[0, 1], x_norm=1.0)
     with pytest.raises(ValueError, match="labels outside the public classes"):
         model.fit(X, form([odd, *LABELS[1:].tolist()]), ledger=ledger)
     assert ledger.spent() == 0
@@ -28,7 +28,9 @@ def test_labels_outside_the_classes_are_refused_before_the_charge(odd, form):
 @pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object)])
 def test_a_label_of_another_kind_is_the_class_that_it_equals(odd, form):
     first, second = (
-        LogisticRegression(1.0, 1e-6, classes=[0, 1], random_state=0).fit(X, y).coef_
+        LogisticRegression(1.0, 1e-6, classes=[0, 1], random_state=0, x_norm=1.0)
+        .fit(X, y)
+        .coef_
         for y in (LABELS, form([odd, *LABELS[1:].tolist()]))
     )
     np.testing.assert_array_equal(first, second)
@@ -41,7 +43,9 @@ def test_a_label_of_another_kind_is_the_class_that_it_equals(odd, form):
 def test_lists_and_objects_of_one_kind_are_read_like_arrays(labels, form):
     y = [labels[code] for code in LABELS]
     models = [
-        LogisticRegression(1.0, 1e-6, classes=labels, random_state=0).fit(X, given)
+        LogisticRegression(1.0, 1e-6, classes=labels, random_state=0, x_norm=1.0).fit(
+            X, given
+        )
         for given in (np.array(y), form(y))
     ]
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
@@ -77,14 +81,17 @@ def test_labels_that_only_round_to_a_class_are_refused(classes, y):
 
 def test_targets_may_be_integers_and_floats():
     y = [1, *LABELS[1:].astype(float)]
-    model = LinearRegression(1.0, 1e-6, y_range=(0, 1)).fit(X, y)
+    model = LinearRegression(1.0, 1e-6, y_range=(0, 1), x_norm=1.0).fit(X, y)
     assert np.isfinite(model.coef_).all()
 
 
 @pytest.mark.parametrize("n", [0, 1])
 @pytest.mark.parametrize(
     "model",
-    [LogisticRegression(classes=[0, 1]), LinearRegression(y_range=(0, 1))],
+    [
+        LogisticRegression(classes=[0, 1], x_norm=1.0),
+        LinearRegression(y_range=(0, 1), x_norm=1.0),
+    ],
 )
 def test_any_number_of_rows_is_fitted_where_it_is_private(model, n):
     model.set_params(delta=1e-6, neighbors="add_or_remove_one")
@@ -94,7 +101,7 @@ def test_any_number_of_rows_is_fitted_where_it_is_private(model, n):
 
 def test_a_private_number_of_rows_is_in_no_message():
     private = {"delta": 1e-6, "neighbors": "add_or_remove_one"}
-    model = LogisticRegression(classes=[0, 1], **private)
+    model = LogisticRegression(classes=[0, 1], **private, x_norm=1.0)
     with pytest.raises(ValueError, match="0 feature") as rejected:
         model.fit(X[:, :0], LABELS)
     assert "20" not in str(rejected.value)

@@ -86,33 +86,53 @@ def one_vs_rest(loss):
 
 # model, labels or targets, and the loss and ridge that it states, in its own units
 MODELS = {
-    "logistic": (LogisticRegression(**BINARY), SIGNS, Logistic(), 0.0),
-    "logistic, ridge": (LogisticRegression(ridge=3.0, **BINARY), SIGNS, Logistic(), 3),
-    "logistic, pure": (LogisticRegression(delta=0.0, **BINARY), SIGNS, Logistic(), 0.0),
-    "softmax": (LogisticRegression(**MANY), LABELS, Softmax(3), 0.0),
-    "softmax, pure": (LogisticRegression(delta=0.0, **MANY), LABELS, Softmax(3), 0.0),
+    "logistic": (LogisticRegression(**BINARY, x_norm=1.0), SIGNS, Logistic(), 0.0),
+    "logistic, ridge": (
+        LogisticRegression(ridge=3.0, **BINARY, x_norm=1.0),
+        SIGNS,
+        Logistic(),
+        3,
+    ),
+    "logistic, pure": (
+        LogisticRegression(delta=0.0, **BINARY, x_norm=1.0),
+        SIGNS,
+        Logistic(),
+        0.0,
+    ),
+    "softmax": (LogisticRegression(**MANY, x_norm=1.0), LABELS, Softmax(3), 0.0),
+    "softmax, pure": (
+        LogisticRegression(delta=0.0, **MANY, x_norm=1.0),
+        LABELS,
+        Softmax(3),
+        0.0,
+    ),
     "one against the rest": (
-        LogisticRegression(multi_class="one_vs_rest", **MANY),
+        LogisticRegression(multi_class="one_vs_rest", **MANY, x_norm=1.0),
         LABELS,
         one_vs_rest(Logistic()),
         0.0,
     ),
-    "hinge": (LinearSVC(h=0.3, **BINARY), SIGNS, HuberizedHinge(0.3), 0.0),
+    "hinge": (LinearSVC(h=0.3, **BINARY, x_norm=1.0), SIGNS, HuberizedHinge(0.3), 0.0),
     "hinge, classes": (
-        LinearSVC(h=0.3, **MANY),
+        LinearSVC(h=0.3, **MANY, x_norm=1.0),
         LABELS,
         one_vs_rest(HuberizedHinge(0.3)),
         0.0,
     ),
-    "huber": (HuberRegressor(threshold=0.6, **RANGE), TARGETS, Huber(0.6), 0.0),
-    "huber, pure": (
-        HuberRegressor(delta=0.0, threshold=0.6, **RANGE),
+    "huber": (
+        HuberRegressor(threshold=0.6, **RANGE, x_norm=1.0),
         TARGETS,
         Huber(0.6),
         0.0,
     ),
-    "least squares": (LinearRegression(**RANGE), TARGETS, Squared(), 0.0),
-    "ridge": (Ridge(alpha=2.0, **RANGE), TARGETS, Squared(), 2.0),
+    "huber, pure": (
+        HuberRegressor(delta=0.0, threshold=0.6, **RANGE, x_norm=1.0),
+        TARGETS,
+        Huber(0.6),
+        0.0,
+    ),
+    "least squares": (LinearRegression(**RANGE, x_norm=1.0), TARGETS, Squared(), 0.0),
+    "ridge": (Ridge(alpha=2.0, **RANGE, x_norm=1.0), TARGETS, Squared(), 2.0),
 }
 
 
@@ -191,14 +211,16 @@ ENTRIES = {"feature_bounds": 1.0}
 # in its own unit, and its constant feature
 PENALIZED = {
     "least squares, L1": (
-        LinearRegression(penalty=L1(6.0), **RANGE),
+        LinearRegression(penalty=L1(6.0), **RANGE, x_norm=1.0),
         TARGETS,
         Squared(),
         L1(3.0).prox,
         INTERCEPT_FRACTION,
     ),
     "least squares, box": (
-        LinearRegression(penalty=Box(0.0, 0.8), fit_intercept=False, **RANGE),
+        LinearRegression(
+            penalty=Box(0.0, 0.8), fit_intercept=False, **RANGE, x_norm=1.0
+        ),
         TARGETS,
         Squared(),
         Box(0.0, 0.4).prox,
@@ -233,56 +255,56 @@ PENALIZED = {
         1.0,
     ),
     "logistic, L1": (
-        LogisticRegression(penalty=L1(5.0), **BINARY),
+        LogisticRegression(penalty=L1(5.0), **BINARY, x_norm=1.0),
         SIGNS,
         Logistic(),
         L1(5.0).prox,
         INTERCEPT_FRACTION,
     ),
     "logistic, little L1": (
-        LogisticRegression(penalty=L1(0.5), **BINARY),
+        LogisticRegression(penalty=L1(0.5), **BINARY, x_norm=1.0),
         SIGNS,
         Logistic(),
         L1(0.5).prox,
         INTERCEPT_FRACTION,
     ),
     "logistic, elastic net": (
-        LogisticRegression(penalty=convex.ElasticNet(1.0, 1.0), **BINARY),
+        LogisticRegression(penalty=convex.ElasticNet(1.0, 1.0), **BINARY, x_norm=1.0),
         SIGNS,
         Logistic(),
         convex.ElasticNet(1.0, 1.0).prox,
         INTERCEPT_FRACTION,
     ),
     "logistic, ball": (
-        LogisticRegression(penalty=L2Ball(3.0), **BINARY),
+        LogisticRegression(penalty=L2Ball(3.0), **BINARY, x_norm=1.0),
         SIGNS,
         Logistic(),
         L2Ball(3.0).prox,
         INTERCEPT_FRACTION,
     ),
     "softmax, groups": (
-        LogisticRegression(penalty=GroupL1(3.0), **MANY),
+        LogisticRegression(penalty=GroupL1(3.0), **MANY, x_norm=1.0),
         LABELS,
         Softmax(3),
         GroupL1(3.0).prox,
         INTERCEPT_FRACTION,
     ),
     "hinge, L1": (
-        LinearSVC(h=0.3, penalty=L1(3.0), **BINARY),
+        LinearSVC(h=0.3, penalty=L1(3.0), **BINARY, x_norm=1.0),
         SIGNS,
         HuberizedHinge(0.3),
         L1(3.0).prox,
         INTERCEPT_FRACTION,
     ),
     "huber, L1": (
-        HuberRegressor(threshold=0.6, penalty=L1(3.0), **RANGE),
+        HuberRegressor(threshold=0.6, penalty=L1(3.0), **RANGE, x_norm=1.0),
         TARGETS,
         Huber(0.3),
         L1(1.5).prox,
         INTERCEPT_FRACTION,
     ),
     "simplex": (
-        SimplexRegressor(radius=1.0, **RANGE),
+        SimplexRegressor(radius=1.0, **RANGE, x_max=1.0),
         TARGETS,
         Squared(),
         lambda W, step: onto_simplex(2 * W, step) / 2,

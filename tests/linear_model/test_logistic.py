@@ -57,7 +57,7 @@ def fitted_attributes(model):
 def test_every_solver_fits_both_forms(n_classes, solver, neighbors, seed):
     X, y = data(n_classes)
     model = LogisticRegression(
-        1.0, 1e-5, solver=solver, neighbors=neighbors, random_state=seed
+        1.0, 1e-5, solver=solver, neighbors=neighbors, random_state=seed, x_norm=1.0
     ).fit(X, y)
     outputs = 1 if n_classes == 2 else n_classes
     assert model.coef_.shape == (outputs, P)
@@ -71,7 +71,9 @@ def test_every_solver_fits_both_forms(n_classes, solver, neighbors, seed):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_learns_when_privacy_is_cheap(n_classes, seed):
     X, y = data(n_classes, n=4000)
-    score = LogisticRegression(10.0, random_state=seed).fit(X, y).score(X, y)
+    score = (
+        LogisticRegression(10.0, random_state=seed, x_norm=1.0).fit(X, y).score(X, y)
+    )
     peer = SklearnLogistic().fit(X, y).score(X, y)
     assert score >= peer - 0.03
 
@@ -81,7 +83,7 @@ def test_sparse_rows_give_what_dense_rows_give(n_classes, seed):
     X, y = data(n_classes)
     X[X < 0] = 0.0
     dense, thin = (
-        LogisticRegression(random_state=seed).fit(Z, y)
+        LogisticRegression(random_state=seed, x_norm=1.0).fit(Z, y)
         for Z in (X, sparse.csr_array(X))
     )
     assert_allclose(thin.coef_, dense.coef_, rtol=0, atol=1e-5)
@@ -95,7 +97,7 @@ def test_single_precision_is_widened_before_it_is_clipped(seed):
     X, y = data()
     X = X.astype(np.float32)
     narrow, wide = (
-        LogisticRegression(random_state=seed).fit(Z, y)
+        LogisticRegression(random_state=seed, x_norm=1.0).fit(Z, y)
         for Z in (X, X.astype(np.float64))
     )
     assert narrow.coef_.dtype == np.float64
@@ -106,7 +108,7 @@ def test_single_precision_is_widened_before_it_is_clipped(seed):
 def test_long_single_precision_rows_are_shortened_like_any(seed):
     X, y = data()
     X = (X * 1e30).astype(np.float32)
-    model = LogisticRegression(random_state=seed).fit(X, y)
+    model = LogisticRegression(random_state=seed, x_norm=1.0).fit(X, y)
     unit = X / np.linalg.norm(X.astype(np.float64), axis=1, keepdims=True)
     assert_allclose(model.decision_function(X), model.decision_function(unit))
 
@@ -114,9 +116,9 @@ def test_long_single_precision_rows_are_shortened_like_any(seed):
 def test_feature_names_of_a_frame_are_kept_and_checked(seed):
     X, y = data()
     frame = pd.DataFrame(X, columns=["age", "income", "height"])
-    model = LogisticRegression(random_state=seed).fit(frame, pd.Series(y))
+    model = LogisticRegression(random_state=seed, x_norm=1.0).fit(frame, pd.Series(y))
     assert_array_equal(model.feature_names_in_, frame.columns)
-    bare = LogisticRegression(random_state=seed).fit(X, y)
+    bare = LogisticRegression(random_state=seed, x_norm=1.0).fit(X, y)
     assert_array_equal(model.predict(frame), bare.predict(X))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame.rename(columns={"age": "years"}))
@@ -125,7 +127,9 @@ def test_feature_names_of_a_frame_are_kept_and_checked(seed):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_without_intercept_zero_rows_are_undecided(n_classes, seed):
     X, y = data(n_classes)
-    model = LogisticRegression(fit_intercept=False, random_state=seed).fit(X, y)
+    model = LogisticRegression(fit_intercept=False, random_state=seed, x_norm=1.0).fit(
+        X, y
+    )
     assert_array_equal(model.intercept_, np.zeros_like(model.intercept_))
     even = model.predict_proba(np.zeros((1, P)))
     assert_allclose(even, np.full((1, n_classes), 1 / n_classes), rtol=1e-12)
@@ -136,7 +140,9 @@ def test_intercept_is_a_feature_inside_the_bound(seed):
     with_constant = np.c_[X, np.full(N, INTERCEPT_FRACTION)]
     bounds = RowBounds(1.0)
     solver = AMP(ridge=3.0)
-    model = LogisticRegression(1e13, 1e-5, solver=solver, random_state=seed).fit(X, y)
+    model = LogisticRegression(
+        1e13, 1e-5, solver=solver, random_state=seed, x_norm=1.0
+    ).fit(X, y)
     by_hand = SklearnLogistic(C=1 / 3, fit_intercept=False, tol=1e-12, max_iter=10_000)
     by_hand.fit(np.c_[bounds.clip(X), with_constant[:, -1:]], y)
     assert_allclose(model.coef_[0], by_hand.coef_[0, :-1], rtol=0, atol=1e-6)
@@ -149,7 +155,12 @@ def test_intercept_is_a_feature_inside_the_bound(seed):
 def test_cheap_privacy_gives_the_fit_of_scikit_learn(n_classes, seed):
     X, y = data(n_classes)
     model = LogisticRegression(
-        1e13, 1e-5, solver=AMP(ridge=2.0), fit_intercept=False, random_state=seed
+        1e13,
+        1e-5,
+        solver=AMP(ridge=2.0),
+        fit_intercept=False,
+        random_state=seed,
+        x_norm=1.0,
     ).fit(X, y)
     peer = SklearnLogistic(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000)
     peer.fit(RowBounds(1.0).clip(X), y)
@@ -162,7 +173,7 @@ def test_cheap_privacy_gives_the_fit_of_scikit_learn(n_classes, seed):
 @pytest.mark.parametrize(("n_classes", "epsilon"), [(2, 0.5), (2, 1e13), (3, 1.0)])
 def test_probabilities_are_those_of_the_loss(n_classes, epsilon, seed):
     X, y = data(n_classes)
-    model = LogisticRegression(epsilon, random_state=seed).fit(X, y)
+    model = LogisticRegression(epsilon, random_state=seed, x_norm=1.0).fit(X, y)
     proba, scores = model.predict_proba(X), model.decision_function(X)
     assert proba.shape == (N, n_classes)
     assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
@@ -183,7 +194,7 @@ def test_probabilities_are_those_of_the_loss(n_classes, epsilon, seed):
 
 def test_long_rows_are_shortened_when_predicting_too(seed):
     X, y = data()
-    model = LogisticRegression(random_state=seed).fit(X, y)
+    model = LogisticRegression(random_state=seed, x_norm=1.0).fit(X, y)
     longer = X[:5] / np.linalg.norm(X[:5], axis=1, keepdims=True) * 2
     assert_allclose(
         model.decision_function(longer), model.decision_function(longer * 1e6)
@@ -196,7 +207,7 @@ def test_long_rows_are_shortened_when_predicting_too(seed):
 def test_labels_of_any_kind_come_back(labels, seed):
     X, y = data(len(labels))
     named = np.array(labels)[y]
-    model = LogisticRegression(random_state=seed).fit(X, named)
+    model = LogisticRegression(random_state=seed, x_norm=1.0).fit(X, named)
     assert_array_equal(model.classes_, np.unique(named))
     assert set(model.predict(X)) <= set(labels)
     assert model.predict(X).dtype == named.dtype
@@ -205,7 +216,7 @@ def test_labels_of_any_kind_come_back(labels, seed):
 def test_public_classes_may_come_in_any_order_and_go_unseen(seed):
     X, y = data()
     fits = [
-        LogisticRegression(classes=classes, random_state=seed).fit(X, y)
+        LogisticRegression(classes=classes, random_state=seed, x_norm=1.0).fit(X, y)
         for classes in ([0, 1, 7], [7, 1, 0], np.array([1, 0, 7]), range(8))
     ]
     assert_array_equal(fits[0].coef_, fits[1].coef_)
@@ -217,14 +228,16 @@ def test_public_classes_may_come_in_any_order_and_go_unseen(seed):
 
 def test_delta_defaults_to_one_over_the_squared_rows(seed):
     X, y = data()
-    guarantee = LogisticRegression(random_state=seed).fit(X, y).privacy_.guarantee
+    guarantee = (
+        LogisticRegression(random_state=seed, x_norm=1.0).fit(X, y).privacy_.guarantee
+    )
     assert guarantee == Budget(1.0, 1 / N**2, Neighbors.REPLACE_ONE)
 
 
 def test_delta_must_be_given_where_the_row_count_is_private():
     X, y = data()
     with pytest.raises(ValueError, match="delta must be given"):
-        LogisticRegression(neighbors="add_or_remove_one").fit(X, y)
+        LogisticRegression(neighbors="add_or_remove_one", x_norm=1.0).fit(X, y)
 
 
 class Spy(NoisyGD):
@@ -249,7 +262,11 @@ class Spy(NoisyGD):
 def test_rows_planned_for_are_public(neighbors, delta, expected_rows, planned):
     Spy.asked.clear()
     LogisticRegression(
-        delta=delta, neighbors=neighbors, expected_rows=expected_rows, solver=Spy()
+        delta=delta,
+        neighbors=neighbors,
+        expected_rows=expected_rows,
+        solver=Spy(),
+        x_norm=1.0,
     ).fit(*data())
     ((problem, budget),) = Spy.asked
     assert problem.n_rows == pytest.approx(planned, abs=1)
@@ -258,7 +275,9 @@ def test_rows_planned_for_are_public(neighbors, delta, expected_rows, planned):
 
 def test_report_says_what_was_promised_spent_and_assumed(seed):
     X, y = data()
-    report = LogisticRegression(0.7, 1e-6, random_state=seed).fit(X, y).privacy_
+    report = (
+        LogisticRegression(0.7, 1e-6, random_state=seed, x_norm=1.0).fit(X, y).privacy_
+    )
     assert report.guarantee == Budget(0.7, 1e-6)
     assert 0.69 < report.spent <= 0.7
     assert [entry.label for entry in report.entries] == ["LogisticRegression"]
@@ -273,7 +292,9 @@ def test_report_says_what_was_promised_spent_and_assumed(seed):
 
 def test_report_tells_seeds_from_the_operating_system():
     X, y = data()
-    report = LogisticRegression(delta=1e-6, neighbors="add_or_remove_one").fit(X, y)
+    report = LogisticRegression(
+        delta=1e-6, neighbors="add_or_remove_one", x_norm=1.0
+    ).fit(X, y)
     report = report.privacy_
     assert not report.seeded
     assert "operating system" in str(report)
@@ -290,7 +311,9 @@ def test_ledger_is_charged_once_and_before_the_run():
             return super().run(plan, rows, rng)
 
     X, y = data()
-    LogisticRegression(1.0, 1e-5, solver=Watching()).fit(X, y, ledger=ledger)
+    LogisticRegression(1.0, 1e-5, solver=Watching(), x_norm=1.0).fit(
+        X, y, ledger=ledger
+    )
     assert charges == [1]
     assert len(ledger.report().entries) == 1
     assert 0.8 < ledger.spent() <= 1.0
@@ -303,7 +326,7 @@ def test_fit_that_fails_after_the_charge_stays_charged():
         def run(self, plan, rows, rng):
             raise RuntimeError("no luck")
 
-    model = LogisticRegression(1.0, 1e-5, solver=Failing())
+    model = LogisticRegression(1.0, 1e-5, solver=Failing(), x_norm=1.0)
     with pytest.raises(RuntimeError, match="no luck"):
         model.fit(*data(), ledger=ledger)
     assert len(ledger.report().entries) == 1
@@ -313,8 +336,8 @@ def test_fit_that_fails_after_the_charge_stays_charged():
 def test_refused_fit_releases_and_charges_nothing():
     ledger = Ledger(Budget(1.2, 1e-5))
     X, y = data()
-    LogisticRegression(1.0, 1e-5).fit(X, y, ledger=ledger)
-    model = LogisticRegression(1.0, 1e-5)
+    LogisticRegression(1.0, 1e-5, x_norm=1.0).fit(X, y, ledger=ledger)
+    model = LogisticRegression(1.0, 1e-5, x_norm=1.0)
     with pytest.raises(BudgetExceeded, match="nothing was charged or released"):
         model.fit(X, y, ledger=ledger)
     assert len(ledger.report().entries) == 1
@@ -325,7 +348,7 @@ def test_refused_fit_releases_and_charges_nothing():
 
 def test_refused_refit_leaves_the_model_as_it_was(seed):
     X, y = data()
-    model = LogisticRegression(1.0, 1e-5, random_state=seed).fit(X, y)
+    model = LogisticRegression(1.0, 1e-5, random_state=seed, x_norm=1.0).fit(X, y)
     before = vars(model).copy()
     ledger = Ledger(Budget(0.5, 1e-5))
     with pytest.raises(BudgetExceeded):
@@ -336,7 +359,10 @@ def test_refused_refit_leaves_the_model_as_it_was(seed):
 def test_two_fits_share_one_ledger():
     ledger = Ledger(Budget(2.0, 1e-3))
     X, y = data()
-    models = [LogisticRegression(e, 1e-5).fit(X, y, ledger=ledger) for e in (0.5, 1.0)]
+    models = [
+        LogisticRegression(e, 1e-5, x_norm=1.0).fit(X, y, ledger=ledger)
+        for e in (0.5, 1.0)
+    ]
     assert [entry.epsilon for entry in ledger.report().entries] == [0.5, 1.0]
     assert [len(model.privacy_.entries) for model in models] == [1, 1]
     alone = Ledger(ledger.budget)
@@ -346,7 +372,7 @@ def test_two_fits_share_one_ledger():
 
 def test_ledger_of_the_other_relation_is_refused():
     ledger = Ledger(Budget(2.0, 1e-3, Neighbors.ADD_OR_REMOVE_ONE))
-    model = LogisticRegression(1.0, 1e-5)
+    model = LogisticRegression(1.0, 1e-5, x_norm=1.0)
     with pytest.raises(ValueError, match="neighbors='replace_one'"):
         model.fit(*data(), ledger=ledger)
     assert not ledger.report().entries
@@ -355,9 +381,9 @@ def test_ledger_of_the_other_relation_is_refused():
 
 def test_fitted_model_survives_pickling_and_a_clone_is_blank(seed):
     X, y = data()
-    model = LogisticRegression(0.5, solver=AMP(ridge=9.0), random_state=seed).fit(
-        X, y, ledger=Ledger(Budget(1.0, 1e-3))
-    )
+    model = LogisticRegression(
+        0.5, solver=AMP(ridge=9.0), random_state=seed, x_norm=1.0
+    ).fit(X, y, ledger=Ledger(Budget(1.0, 1e-3)))
     back = pickle.loads(pickle.dumps(model))
     assert_array_equal(back.predict_proba(X), model.predict_proba(X))
     assert back.privacy_ == model.privacy_
@@ -370,16 +396,21 @@ def test_fitting_is_silent(seed, capfd, caplog):
     caplog.set_level(logging.DEBUG)
     X, y = data(3)
     for solver in ("auto", "amp", "noisy_gd"):
-        LogisticRegression(solver=solver, random_state=seed).fit(X, y).predict(X)
+        LogisticRegression(solver=solver, random_state=seed, x_norm=1.0).fit(
+            X, y
+        ).predict(X)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
 
 
 def test_fresh_fits_differ_and_seeded_ones_agree(seed):
     X, y = data()
-    free = [LogisticRegression().fit(X, y).coef_ for _ in range(3)]
+    free = [LogisticRegression(x_norm=1.0).fit(X, y).coef_ for _ in range(3)]
     assert len({coef.tobytes() for coef in free}) == 3
-    fixed = [LogisticRegression(random_state=seed).fit(X, y).coef_ for _ in range(2)]
+    fixed = [
+        LogisticRegression(random_state=seed, x_norm=1.0).fit(X, y).coef_
+        for _ in range(2)
+    ]
     assert_array_equal(*fixed)
 
 
@@ -387,13 +418,15 @@ def test_ledger_reaches_the_model_through_a_pipeline(seed):
     X, y = data()
     ledger = Ledger(Budget(2.0, 1e-3))
     with config_context(enable_metadata_routing=True):
-        model = LogisticRegression(1.0, 1e-5, random_state=seed)
+        model = LogisticRegression(1.0, 1e-5, random_state=seed, x_norm=1.0)
         steps = make_pipeline(
             FunctionTransformer(np.tanh), model.set_fit_request(ledger=True)
         )
         steps.fit(X, y, ledger=ledger)
         assert len(ledger.report().entries) == 1
-        unasked = make_pipeline(FunctionTransformer(), LogisticRegression(1.0, 1e-5))
+        unasked = make_pipeline(
+            FunctionTransformer(), LogisticRegression(1.0, 1e-5, x_norm=1.0)
+        )
         with pytest.raises(ValueError, match="ledger"):
             unasked.fit(X, y, ledger=ledger)
     assert len(ledger.report().entries) == 1
@@ -416,6 +449,7 @@ def test_nothing_but_the_releases_depends_on_the_rows(solver, neighbors, seed):
             neighbors=neighbors,
             classes=[0, 1],
             random_state=seed,
+            x_norm=1.0,
         ).fit(X, y)
 
     assert_replays(train, (X, y), (other, labels))
@@ -437,7 +471,7 @@ def test_a_solver_may_be_named_or_given(seed):
     X, y = data()
     for name, kind in {"amp": AMP, "noisy_gd": NoisyGD}.items():
         by_name, by_object = (
-            LogisticRegression(solver=solver, random_state=seed).fit(X, y)
+            LogisticRegression(solver=solver, random_state=seed, x_norm=1.0).fit(X, y)
             for solver in (name, kind())
         )
         assert_array_equal(by_name.coef_, by_object.coef_)
@@ -445,11 +479,15 @@ def test_a_solver_may_be_named_or_given(seed):
 
 def test_report_names_what_research_settings_assume(seed):
     X, y = data()
-    exact = LogisticRegression(solver=ObjectivePerturbation(), random_state=seed)
+    exact = LogisticRegression(
+        solver=ObjectivePerturbation(), random_state=seed, x_norm=1.0
+    )
     assert any("arithmetic is exact" in a for a in exact.fit(X, y).privacy_.assumptions)
-    floating = LogisticRegression(noise="float", random_state=seed).fit(X, y)
+    floating = LogisticRegression(noise="float", random_state=seed, x_norm=1.0).fit(
+        X, y
+    )
     assert any("floating-point" in a for a in floating.privacy_.assumptions)
-    plain = LogisticRegression(random_state=seed).fit(X, y)
+    plain = LogisticRegression(random_state=seed, x_norm=1.0).fit(X, y)
     assert not any("floating-point" in a for a in plain.privacy_.assumptions)
 
 
@@ -480,7 +518,7 @@ def test_entries_that_add_up_to_infinity_are_refused_before_the_charge(seed):
         shape=X.shape,
     )
     twice.data[-2] = 3e38
-    model = LogisticRegression(random_state=seed).fit(twice, y)
+    model = LogisticRegression(random_state=seed, x_norm=1.0).fit(twice, y)
     assert np.isfinite(model.coef_).all()  # finite in float64
     wide = sparse.csr_array(
         (np.r_[X.ravel(), 1.7e308], _indices(X), _indptr(X)), shape=X.shape
@@ -488,7 +526,7 @@ def test_entries_that_add_up_to_infinity_are_refused_before_the_charge(seed):
     wide.data[-2] = 1.7e308
     ledger = Ledger(Budget(5.0, 1e-3))
     with pytest.raises(ValueError, match="infinity"):
-        LogisticRegression(random_state=seed).fit(wide, y, ledger=ledger)
+        LogisticRegression(random_state=seed, x_norm=1.0).fit(wide, y, ledger=ledger)
     assert ledger.report().entries == ()
 
 

@@ -27,9 +27,9 @@ from tacit.privacy import Budget, Ledger
 
 X = np.cos(np.arange(480.0)).reshape(120, 4) / 2
 LABELS = np.arange(120) % 2
-CLASSIFIER = LogisticRegression(1.0, 1e-6, classes=[0, 1])
-MARGINS = LinearSVC(1.0, 1e-6, classes=[0, 1])
-REGRESSION = LinearRegression(1.0, 1e-6, y_range=(0, 1))
+CLASSIFIER = LogisticRegression(1.0, 1e-6, classes=[0, 1], x_norm=1.0)
+MARGINS = LinearSVC(1.0, 1e-6, classes=[0, 1], x_norm=1.0)
+REGRESSION = LinearRegression(1.0, 1e-6, y_range=(0, 1), x_norm=1.0)
 GRID = {"epsilon": [0.5, 1.0, 2.0]}
 MODELS = [name for name in linear_model.__all__ if name != "SelectionPath"]
 

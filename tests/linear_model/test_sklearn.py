@@ -19,18 +19,24 @@ from tacit.linear_model import (
 )
 
 ESTIMATORS = [
-    LogisticRegression(),
+    LogisticRegression(x_norm=1.0),
     LogisticRegression(epsilon=1e4, x_norm=10.0, random_state=0),
     LogisticRegression(
-        delta=1e-6, neighbors="add_or_remove_one", expected_rows=100, random_state=0
+        delta=1e-6,
+        neighbors="add_or_remove_one",
+        expected_rows=100,
+        random_state=0,
+        x_norm=1.0,
     ),
-    LogisticRegression(solver="noisy_gd", random_state=0),
-    LogisticRegression(multi_class="one_vs_rest", epsilon=2.0, random_state=0),
-    LinearSVC(epsilon=2.0, random_state=0),
-    LinearRegression(y_range=(-3, 3), random_state=0),
-    Ridge(y_range=(-3, 3), random_state=0),
-    HuberRegressor(y_range=(-3, 3), random_state=0),
-    SimplexRegressor(y_range=(-3, 3), random_state=0),
+    LogisticRegression(solver="noisy_gd", random_state=0, x_norm=1.0),
+    LogisticRegression(
+        multi_class="one_vs_rest", epsilon=2.0, random_state=0, x_norm=1.0
+    ),
+    LinearSVC(epsilon=2.0, random_state=0, x_norm=1.0),
+    LinearRegression(y_range=(-3, 3), random_state=0, x_norm=1.0),
+    Ridge(y_range=(-3, 3), random_state=0, x_norm=1.0),
+    HuberRegressor(y_range=(-3, 3), random_state=0, x_norm=1.0),
+    SimplexRegressor(y_range=(-3, 3), random_state=0, x_max=1.0),
     Lasso(alpha=0.01, feature_bounds=5.0, y_range=(-3, 3), random_state=0),
     ElasticNet(alpha=0.01, feature_bounds=5.0, y_range=(-3, 3), random_state=0),
     SparseLogisticRegression(epsilon=2.0, feature_bounds=5.0, random_state=0),

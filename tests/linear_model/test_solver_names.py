@@ -168,8 +168,8 @@ def test_logistic_slopes_are_capped_where_noise_matters(base):
 
 
 CLASSIFIERS = [
-    LogisticRegression(),
-    LinearSVC(),
+    LogisticRegression(x_norm=1.0),
+    LinearSVC(x_norm=1.0),
 ]
 FITS = [
     *((kind, name) for kind in CLASSIFIERS for name in ("noisy_sgd", "permuted_sgd")),
@@ -177,40 +177,50 @@ FITS = [
     *((kind, "online_to_batch") for kind in CLASSIFIERS),
     *((kind, "sample_and_aggregate") for kind in CLASSIFIERS),
     *((kind, name) for kind in CLASSIFIERS for name in ("cd", "gcd")),
-    (HuberRegressor(y_range=Y_RANGE, bound_norm="linf", penalty=L1(2.0)), "cd"),
-    (LinearRegression(y_range=Y_RANGE, bound_norm="linf"), "gcd"),
-    (LogisticRegression(penalty=L1Ball(2.0), bound_norm="linf"), "frank_wolfe"),
-    (LinearRegression(y_range=Y_RANGE), "ada_ssp"),
-    (LinearRegression(y_range=Y_RANGE), "adaptive_moments"),
-    (LinearRegression(y_range=Y_RANGE), "quadratic_perturbation"),
     (
-        LinearRegression(y_range=Y_RANGE, penalty=Box(-9.0, 9.0)),
+        HuberRegressor(y_range=Y_RANGE, bound_norm="linf", penalty=L1(2.0), x_norm=1.0),
+        "cd",
+    ),
+    (LinearRegression(y_range=Y_RANGE, bound_norm="linf", x_norm=1.0), "gcd"),
+    (
+        LogisticRegression(penalty=L1Ball(2.0), bound_norm="linf", x_norm=1.0),
+        "frank_wolfe",
+    ),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "ada_ssp"),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "adaptive_moments"),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "quadratic_perturbation"),
+    (
+        LinearRegression(y_range=Y_RANGE, penalty=Box(-9.0, 9.0), x_norm=1.0),
         "quadratic_perturbation",
     ),
-    (Ridge(y_range=Y_RANGE, penalty=L2Ball(9.0)), "quadratic_perturbation"),
-    (LinearRegression(y_range=Y_RANGE), "adaptive_ridge"),
-    (LinearRegression(y_range=Y_RANGE), "noisy_gd"),
-    (LinearRegression(y_range=Y_RANGE), "noisy_sgd"),
-    (LinearRegression(y_range=Y_RANGE), "sample_and_aggregate"),
-    (LinearRegression(y_range=Y_RANGE, expected_rows=20_000), "tukey"),
-    (LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)), "amp"),
-    (LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)), "permuted_sgd"),
-    (LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)), "online_to_batch"),
-    (Ridge(y_range=Y_RANGE), "ada_ssp"),
-    (Ridge(y_range=Y_RANGE, penalty=L2Ball(9.0)), "output_perturbation"),
-    (HuberRegressor(y_range=Y_RANGE), "amp"),
-    (HuberRegressor(y_range=Y_RANGE), "noisy_sgd"),
-    (HuberRegressor(y_range=Y_RANGE), "output_perturbation"),
+    (Ridge(y_range=Y_RANGE, penalty=L2Ball(9.0), x_norm=1.0), "quadratic_perturbation"),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "adaptive_ridge"),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "noisy_gd"),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "noisy_sgd"),
+    (LinearRegression(y_range=Y_RANGE, x_norm=1.0), "sample_and_aggregate"),
+    (LinearRegression(y_range=Y_RANGE, expected_rows=20_000, x_norm=1.0), "tukey"),
+    (LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0), x_norm=1.0), "amp"),
+    (
+        LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0), x_norm=1.0),
+        "permuted_sgd",
+    ),
+    (
+        LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0), x_norm=1.0),
+        "online_to_batch",
+    ),
+    (Ridge(y_range=Y_RANGE, x_norm=1.0), "ada_ssp"),
+    (Ridge(y_range=Y_RANGE, penalty=L2Ball(9.0), x_norm=1.0), "output_perturbation"),
+    (HuberRegressor(y_range=Y_RANGE, x_norm=1.0), "amp"),
+    (HuberRegressor(y_range=Y_RANGE, x_norm=1.0), "noisy_sgd"),
+    (HuberRegressor(y_range=Y_RANGE, x_norm=1.0), "output_perturbation"),
     (
         LinearRegression(
-            y_range=Y_RANGE,
-            penalty=L1Ball(3.0),
-            bound_norm="linf",
+            y_range=Y_RANGE, penalty=L1Ball(3.0), bound_norm="linf", x_norm=1.0
         ),
         "frank_wolfe",
     ),
-    (SimplexRegressor(y_range=Y_RANGE), "frank_wolfe"),
-    (SimplexRegressor(y_range=Y_RANGE), "entropy_sampling"),
+    (SimplexRegressor(y_range=Y_RANGE, x_max=1.0), "frank_wolfe"),
+    (SimplexRegressor(y_range=Y_RANGE, x_max=1.0), "entropy_sampling"),
 ]
 
 
@@ -229,14 +239,14 @@ def test_every_name_fits_somewhere_and_keeps_its_promise(model, name, seed):
 
 
 PURE = [
-    LogisticRegression(),
-    LogisticRegression(multi_class="one_vs_rest"),
-    LinearSVC(),
-    HuberRegressor(y_range=Y_RANGE),
-    LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)),
-    LinearRegression(y_range=Y_RANGE, solver="quadratic_perturbation"),
-    LinearRegression(y_range=Y_RANGE, solver="adaptive_ridge"),
-    SimplexRegressor(y_range=Y_RANGE),
+    LogisticRegression(x_norm=1.0),
+    LogisticRegression(multi_class="one_vs_rest", x_norm=1.0),
+    LinearSVC(x_norm=1.0),
+    HuberRegressor(y_range=Y_RANGE, x_norm=1.0),
+    LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0), x_norm=1.0),
+    LinearRegression(y_range=Y_RANGE, solver="quadratic_perturbation", x_norm=1.0),
+    LinearRegression(y_range=Y_RANGE, solver="adaptive_ridge", x_norm=1.0),
+    SimplexRegressor(y_range=Y_RANGE, x_max=1.0),
 ]
 
 
@@ -262,7 +272,9 @@ def test_penalties_reach_the_weights(penalty, n_classes, seed):
     X, y = data()
     y = np.digitize(y, [1.0] if n_classes == 2 else [0.5, 1.5])
     free, held = (
-        LogisticRegression(1e3, 1e-5, penalty=choice, random_state=seed).fit(X, y)
+        LogisticRegression(
+            1e3, 1e-5, penalty=choice, random_state=seed, x_norm=1.0
+        ).fit(X, y)
         for choice in (None, penalty)
     )
     assert np.abs(held.coef_).sum() < 0.8 * np.abs(free.coef_).sum()
@@ -274,7 +286,7 @@ def test_penalties_reach_the_weights(penalty, n_classes, seed):
 def test_box_gets_its_size_from_the_problem(seed):
     X, y = data()
     model = LinearRegression(
-        1.0, 1e-5, y_range=Y_RANGE, penalty=Box(-5.0, 5.0), solver="amp"
+        1.0, 1e-5, y_range=Y_RANGE, penalty=Box(-5.0, 5.0), solver="amp", x_norm=1.0
     ).set_params(random_state=seed)
     assert np.abs(model.fit(X, y).coef_).max() <= 5.1
 
@@ -283,7 +295,11 @@ def test_entropy_sampling_refuses_more_rows_than_planned_before_the_charge():
     X, y = data()
     ledger = Ledger(Budget(2.0, 1e-5))
     model = SimplexRegressor(
-        delta=1e-5, y_range=Y_RANGE, solver="entropy_sampling", expected_rows=N - 1
+        delta=1e-5,
+        y_range=Y_RANGE,
+        solver="entropy_sampling",
+        expected_rows=N - 1,
+        x_max=1.0,
     )
     with pytest.raises(ValueError, match="expected_rows must be at least"):
         model.fit(X, y, ledger=ledger)
@@ -302,7 +318,9 @@ def test_what_a_solver_cannot_do_is_refused_before_the_charge():
         ("quadratic_perturbation", {"penalty": L1()}),
         ("adaptive_ridge", {"penalty": Box()}),
     ]:
-        model = LinearRegression(delta=1e-5, y_range=Y_RANGE, solver=solver, **settings)
+        model = LinearRegression(
+            delta=1e-5, y_range=Y_RANGE, solver=solver, **settings, x_norm=1.0
+        )
         with pytest.raises(PlanError):
             model.fit(X, y, ledger=ledger)
     assert ledger.report().entries == ()
@@ -341,7 +359,9 @@ def test_no_rule_depends_on_units(loss, x, y):
 def test_noise_never_makes_predictions_much_worse_than_none(kind, epsilon, seed):
     X, y = data(n=2000)
     scores = [
-        kind(epsilon, y_range=Y_RANGE, random_state=seed + i).fit(X, y).score(X, y)
+        kind(epsilon, y_range=Y_RANGE, random_state=seed + i, x_norm=1.0)
+        .fit(X, y)
+        .score(X, y)
         for i in range(3)
     ]
     # noise is kept below a third of the range, whatever the budget
@@ -351,7 +371,9 @@ def test_noise_never_makes_predictions_much_worse_than_none(kind, epsilon, seed)
 def test_given_object_is_taken_as_it_is(seed):
     X, y = data()
     by_name, by_object = (
-        LinearRegression(y_range=Y_RANGE, solver=solver, random_state=seed).fit(X, y)
+        LinearRegression(
+            y_range=Y_RANGE, solver=solver, random_state=seed, x_norm=1.0
+        ).fit(X, y)
         for solver in ("ada_ssp", named_solver("ada_ssp", None, None, "grid"))
     )
     assert_array_equal(by_name.coef_, by_object.coef_)
@@ -376,7 +398,7 @@ class Wrapped(Plain):
 
 def test_a_solver_of_ones_own_returns_a_result():
     X, y = data()
-    model = LogisticRegression(1.0, 1e-6, classes=[0, 1])
+    model = LogisticRegression(1.0, 1e-6, classes=[0, 1], x_norm=1.0)
     labels = (y > 1.0).astype(int)
     fitted = model.set_params(solver=Wrapped()).fit(X, labels)
     assert fitted.coef_.shape == (1, P)

@@ -368,11 +368,13 @@ def test_the_penalty_of_a_setting_is_one_of_coordinates():
 @pytest.mark.parametrize("solver", ["cd", "gcd", CoordinateDescent(3)])
 def test_coordinates_leave_the_logistic_loss_as_it_is(solver):
     sparse_model = SparseLogisticRegression(feature_bounds=1.0, classes=[0, 1])
-    dense_model = LogisticRegression(bound_norm="linf", classes=[0, 1])
+    dense_model = LogisticRegression(bound_norm="linf", classes=[0, 1], x_norm=1.0)
     for model in (sparse_model, dense_model):
         planned = model.set_params(solver=solver).plan(500, P)
         assert planned.problem.loss == planned.plan.problem.loss == Logistic()
-    other = LogisticRegression(solver="noisy_gd", classes=[0, 1]).plan(500, P)
+    other = LogisticRegression(solver="noisy_gd", classes=[0, 1], x_norm=1.0).plan(
+        500, P
+    )
     assert other.problem.loss == Logistic(cap=0.5)
 
 

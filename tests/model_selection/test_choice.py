@@ -32,7 +32,13 @@ each_relation = pytest.mark.parametrize("neighbors", [REPLACE, ADD])
 def classifier(sign=1.0, **given):
     X, y = rows()
     model = LogisticRegression(
-        9.0, 1e-6, classes=[0, 1], solver="output_perturbation", random_state=0, **given
+        9.0,
+        1e-6,
+        classes=[0, 1],
+        solver="output_perturbation",
+        random_state=0,
+        **given,
+        x_norm=1.0,
     ).fit(X, y)
     model.coef_ = sign * np.array([[1.0, 0.0, 0.0]])
     model.intercept_ = np.zeros(1)
@@ -41,7 +47,9 @@ def classifier(sign=1.0, **given):
 
 def regressor(derivative=1.0, y_range=(-1, 1)):
     X, _ = rows()
-    model = LinearRegression(9.0, 1e-6, y_range=y_range, random_state=0).fit(X, X[:, 0])
+    model = LinearRegression(
+        9.0, 1e-6, y_range=y_range, random_state=0, x_norm=1.0
+    ).fit(X, X[:, 0])
     model.coef_, model.intercept_ = np.array([derivative, 0.0, 0.0]), 0.0
     return model
 
@@ -195,10 +203,12 @@ def test_models_may_be_pipelines_and_searches():
     X, y = rows()
     pipeline = make_pipeline(
         PublicScaler((-1, 1)),
-        LogisticRegression(9.0, 1e-6, classes=[0, 1], solver="output_perturbation"),
+        LogisticRegression(
+            9.0, 1e-6, classes=[0, 1], solver="output_perturbation", x_norm=1.0
+        ),
     ).fit(X, y)
     search = PrivateSearchCV(
-        LogisticRegression(classes=[0, 1], solver="output_perturbation"),
+        LogisticRegression(classes=[0, 1], solver="output_perturbation", x_norm=1.0),
         {"ridge": [0.0, 1.0]},
         4.0,
         1e-6,

@@ -35,7 +35,7 @@ GRID = {"x_norm": [0.5, 1.0], "ridge": [0.0, 1000.0]}
 
 
 def classifier(**given):
-    given = {"solver": "output_perturbation", **given}
+    given = {"solver": "output_perturbation", "x_norm": 1.0, **given}
     return LogisticRegression(classes=[0, 1], **given)
 
 
@@ -230,7 +230,7 @@ def test_regressors_are_chosen_by_their_squared_error():
     # zero, the smaller absolute one
     X = np.zeros((4000, 2))
     y = np.repeat([0.0, 5.0], [3000, 1000])[as_generator(0).permutation(4000)]
-    model = LinearRegression(y_range=(0, 20))
+    model = LinearRegression(y_range=(0, 20), x_norm=1.0)
     grid = {"x_norm": [1.0], "fit_intercept": [True, False]}
     for seed in range(3):
         given = {"mean_repeats": 20, "holdout": 0.5, "random_state": seed}
@@ -336,7 +336,7 @@ def test_labels_are_taken_from_all_rows_where_none_are_given():
     X, y = rows(60)
     y[:] = 0
     y[0] = 1  # likely in one part alone
-    found = search(LogisticRegression(), {"ridge": [0.0, 1.0]}).fit(X, y)
+    found = search(LogisticRegression(x_norm=1.0), {"ridge": [0.0, 1.0]}).fit(X, y)
     np.testing.assert_array_equal(found.classes_, [0, 1])
     assert any("taken from y" in words for words in found.privacy_.assumptions)
 
@@ -355,11 +355,14 @@ def test_a_run_that_fails_is_worse_than_every_other():
     grid = {"ridge": [0.0, 10.0]}
     ledger = Ledger(Budget(4.0, 1e-6))
     found = search(
-        Failing(classes=[0, 1], solver="output_perturbation"), grid, mean_repeats=20
+        Failing(classes=[0, 1], solver="output_perturbation", x_norm=1.0),
+        grid,
+        mean_repeats=20,
     )
     assert found.fit(X, y, ledger=ledger).best_params_ == {"ridge": 0.0}
     found = search(
-        Failing(classes=[0, 1], solver="output_perturbation"), {"ridge": [10.0]}
+        Failing(classes=[0, 1], solver="output_perturbation", x_norm=1.0),
+        {"ridge": [10.0]},
     ).fit(X, y)
     assert found.best_estimator_ == NO_ANSWER
     assert found.best_params_ is None
@@ -391,7 +394,11 @@ def test_nothing_but_the_mechanisms_tells_neighbors_apart(neighbors, model):
         estimator = classifier(neighbors=neighbors, expected_rows=60)
     else:
         estimator = Ridge(
-            y_range=(0, 1), neighbors=neighbors, expected_rows=60, solver="ada_ssp"
+            y_range=(0, 1),
+            neighbors=neighbors,
+            expected_rows=60,
+            solver="ada_ssp",
+            x_norm=1.0,
         )
     other, changed = X.copy(), y.copy()
     other[-1], changed[-1] = -X[-1], 1 - y[-1]
@@ -408,7 +415,7 @@ def test_nothing_but_the_mechanisms_tells_neighbors_apart(neighbors, model):
 def test_it_is_an_estimator_of_scikit_learn():
     first = search()
     assert is_classifier(first)
-    assert not is_classifier(search(Ridge(y_range=(0, 1))))
+    assert not is_classifier(search(Ridge(y_range=(0, 1), x_norm=1.0)))
     assert clone(first).get_params()["epsilon"] == 4.0
     assert first.neighbors == "replace_one"
     with pytest.raises(NotFittedError):

@@ -48,7 +48,9 @@ def rows(n=200, p=3):
 
 
 def classifier(**given):
-    return LogisticRegression(classes=[0, 1], solver="output_perturbation", **given)
+    return LogisticRegression(
+        classes=[0, 1], solver="output_perturbation", **given, x_norm=1.0
+    )
 
 
 def search(estimator, grid=None, **given):
@@ -95,7 +97,7 @@ class Lying(LogisticRegression):
 def test_a_fit_that_ignores_its_ledger_is_refused_before_the_charge():
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(TypeError, match=r"estimator must be private, .* got Lying"):
-        search(Lying(classes=[0, 1])).fit(*rows(), ledger=ledger)
+        search(Lying(classes=[0, 1], x_norm=1.0)).fit(*rows(), ledger=ledger)
     assert ledger.spent() == 0
 
 
@@ -221,7 +223,7 @@ def test_labels_are_compared_as_the_fit_compares_them(classes, labels, odd):
     y[3] = odd
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match="y must hold labels from classes only"):
-        search(LogisticRegression(classes=classes)).fit(X, y, ledger=ledger)
+        search(LogisticRegression(classes=classes, x_norm=1.0)).fit(X, y, ledger=ledger)
     assert ledger.spent() == 0
 
 
@@ -230,10 +232,10 @@ def test_labels_that_scikit_learn_refuses_are_refused_before_the_charge():
     y = y.astype(float) / 2
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match="Unknown label type"):
-        search(LogisticRegression()).fit(X, y, ledger=ledger)
+        search(LogisticRegression(x_norm=1.0)).fit(X, y, ledger=ledger)
     assert ledger.spent() == 0
     # which labels there are is public here, and none is rejected for its type
-    search(LogisticRegression(classes=[0.0, 0.5])).fit(X, y, ledger=ledger)
+    search(LogisticRegression(classes=[0.0, 0.5], x_norm=1.0)).fit(X, y, ledger=ledger)
     assert ledger.spent() > 0
 
 

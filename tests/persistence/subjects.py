@@ -80,8 +80,10 @@ def linear_models():
     """Return fitted models of all kinds, with all sorts of parameters and labels."""
     text, numbers, truth = ["no", "yes"], np.array([1, 5, 9], np.int16), [False, True]
     found = {
-        "logistic": fitted(LogisticRegression(1.0), [0, 1], names=True),
-        "softmax": fitted(LogisticRegression(2.0, classes=range(3)), [0, 1, 2]),
+        "logistic": fitted(LogisticRegression(1.0, x_norm=1.0), [0, 1], names=True),
+        "softmax": fitted(
+            LogisticRegression(2.0, classes=range(3), x_norm=1.0), [0, 1, 2]
+        ),
         "rest": fitted(
             LogisticRegression(
                 np.float32(0.7),
@@ -89,16 +91,33 @@ def linear_models():
                 classes=numbers,
                 multi_class="one_vs_rest",
                 neighbors=Neighbors.ADD_OR_REMOVE_ONE,
+                x_norm=1.0,
             ),
             numbers,
         ),
-        "svc": fitted(LinearSVC(1.0, penalty=L1(np.float64(0.5)), classes=text), text),
-        "svc of three": fitted(LinearSVC(1.0, ridge=2), list("abc"), names=True),
-        "objects": fitted(LogisticRegression(1.0), np.array(text, dtype=object)),
-        "truth": fitted(LogisticRegression(1.0, solver=AMP(ridge=3.0)), truth),
-        "linear": fitted(LinearRegression(1.0, y_range=Y_RANGE), names=True),
+        "svc": fitted(
+            LinearSVC(1.0, penalty=L1(np.float64(0.5)), classes=text, x_norm=1.0), text
+        ),
+        "svc of three": fitted(
+            LinearSVC(1.0, ridge=2, x_norm=1.0), list("abc"), names=True
+        ),
+        "objects": fitted(
+            LogisticRegression(1.0, x_norm=1.0), np.array(text, dtype=object)
+        ),
+        "truth": fitted(
+            LogisticRegression(1.0, solver=AMP(ridge=3.0), x_norm=1.0), truth
+        ),
+        "linear": fitted(
+            LinearRegression(1.0, y_range=Y_RANGE, x_norm=1.0), names=True
+        ),
         "ridge": fitted(
-            Ridge(1, alpha=np.int64(2), y_range=list(Y_RANGE), penalty=L2Ball(9.0))
+            Ridge(
+                1,
+                alpha=np.int64(2),
+                y_range=list(Y_RANGE),
+                penalty=L2Ball(9.0),
+                x_norm=1.0,
+            )
         ),
         "huber": fitted(
             HuberRegressor(
@@ -107,16 +126,19 @@ def linear_models():
                 solver=NoisyGD(n_steps=5),
                 penalty=Box(-3.0, 3.0),
                 fit_intercept=False,
+                x_norm=1.0,
             )
         ),
         "pure huber": fitted(
-            HuberRegressor(1.0, 0.0, y_range=Y_RANGE, penalty=ElasticNet(0.1, 0.2))
+            HuberRegressor(
+                1.0, 0.0, y_range=Y_RANGE, penalty=ElasticNet(0.1, 0.2), x_norm=1.0
+            )
         ),
         "output": fitted(
-            LogisticRegression(1.0, solver="output_perturbation"), [0, 1, 2]
+            LogisticRegression(1.0, solver="output_perturbation", x_norm=1.0), [0, 1, 2]
         ),
-        "moments": fitted(Ridge(1.0, y_range=Y_RANGE, solver="ada_ssp")),
-        "simplex": fitted(SimplexRegressor(1.0, y_range=Y_RANGE, radius=2)),
+        "moments": fitted(Ridge(1.0, y_range=Y_RANGE, solver="ada_ssp", x_norm=1.0)),
+        "simplex": fitted(SimplexRegressor(1.0, y_range=Y_RANGE, radius=2, x_max=1.0)),
         "lasso": fitted(
             Lasso(
                 1.0,
@@ -199,7 +221,8 @@ def linear_models():
             text,
         ),
         "entries": fitted(
-            LogisticRegression(1.0, penalty=L1Ball(2.0), bound_norm="linf"), [0, 1]
+            LogisticRegression(1.0, penalty=L1Ball(2.0), bound_norm="linf", x_norm=1.0),
+            [0, 1],
         ),
     }
     others = {repr(m): fitted(clone(m)) for m in other_estimators(found.values())}
@@ -291,14 +314,15 @@ def streamed(model, labels=None, *, names=False, n_steps=2):
 def stream_models():
     """Return released models of streams, of all kinds."""
     text, shared = ["no", "yes"], {"horizon": 3, "rows_per_step": 20}
-    ranged = {"y_range": Y_RANGE, **shared}
+    bounded = {"x_norm": 1.0, **shared}
+    ranged = {"y_range": Y_RANGE, **bounded}
     return {
         "online logistic": streamed(
-            OnlineLogisticRegression(1.0, classes=text, **shared), text, names=True
+            OnlineLogisticRegression(1.0, classes=text, **bounded), text, names=True
         ),
         "online softmax": streamed(
             OnlineLogisticRegression(
-                2.0, 1e-5, classes=np.arange(3), method=GradientSums("tree"), **shared
+                2.0, 1e-5, classes=np.arange(3), method=GradientSums("tree"), **bounded
             )
         ),
         "online leader": streamed(
@@ -307,12 +331,12 @@ def stream_models():
                 classes=text,
                 method=PerturbedIterates(Leader(0.1)),
                 rows_per_person=2,
-                **shared,
+                **bounded,
             ),
             text,
         ),
         "online linear": streamed(OnlineLinearRegression(1.0, **ranged)),
-        "told classes": OnlineLogisticRegression(1.0, horizon=3).fit(
+        "told classes": OnlineLogisticRegression(1.0, horizon=3, x_norm=1.0).fit(
             rows()[:20], np.arange(20) % 2
         ),
         "moments of a stream": streamed(
@@ -336,7 +360,8 @@ def stream_models():
         ),
         "refitted": streamed(
             IncrementalERM(
-                LogisticRegression(classes=text, ridge=1, random_state=7), **shared
+                LogisticRegression(classes=text, ridge=1, random_state=7, x_norm=1.0),
+                **shared,
             ),
             text,
             names=True,
@@ -367,7 +392,9 @@ def stream_models():
         ),
         "not yet fitted": streamed(
             IncrementalERM(
-                SimplexRegressor(y_range=Y_RANGE, radius=2), update_every=3, **shared
+                SimplexRegressor(y_range=Y_RANGE, radius=2, x_max=1.0),
+                update_every=3,
+                **shared,
             )
         ),
         "drawn expert": HedgeAggregator(4.0, 0.0, horizon=4, play="sample", hold=1).fit(

@@ -34,7 +34,9 @@ from tacit.persistence import (
     write,
 )
 
-MODEL = fitted(LogisticRegression(1.0, classes=range(3)), [0, 1, 2], names=True)
+MODEL = fitted(
+    LogisticRegression(1.0, classes=range(3), x_norm=1.0), [0, 1, 2], names=True
+)
 SUBJECTS = {
     **linear_models(),
     **additive_models(),

@@ -245,7 +245,7 @@ def test_a_person_can_read_the_folder(tmp_path):
 
 def test_the_seed_of_a_fit_is_not_written(tmp_path):
     seed = 123454321
-    model = fitted(LogisticRegression(1.0, random_state=seed), [0, 1])
+    model = fitted(LogisticRegression(1.0, random_state=seed, x_norm=1.0), [0, 1])
     folder = save_model(model, tmp_path / "model")
     assert all(str(seed).encode() not in path.read_bytes() for path in folder.iterdir())
     again = load_model(folder)
@@ -255,7 +255,9 @@ def test_the_seed_of_a_fit_is_not_written(tmp_path):
 
 
 def test_a_generator_given_as_seed_is_no_hindrance(tmp_path):
-    model = fitted(LogisticRegression(1.0, random_state=as_generator(0)), [0, 1])
+    model = fitted(
+        LogisticRegression(1.0, random_state=as_generator(0), x_norm=1.0), [0, 1]
+    )
     assert load_model(save_model(model, tmp_path / "model")).random_state is None
 
 
@@ -284,7 +286,9 @@ class OwnSolver:
     ],
 )
 def test_what_cannot_be_written_is_refused_by_name(parameter, value, tmp_path):
-    model = fitted(LogisticRegression(1.0), [0, 1]).set_params(**{parameter: value})
+    model = fitted(LogisticRegression(1.0, x_norm=1.0), [0, 1]).set_params(
+        **{parameter: value}
+    )
     with pytest.raises(ModelFileError, match=f"^{parameter}"):
         save_model(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -292,16 +296,16 @@ def test_what_cannot_be_written_is_refused_by_name(parameter, value, tmp_path):
 
 def test_what_is_no_fitted_model_of_ours_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
-        save_model(Ridge(), tmp_path / "model")
+        save_model(Ridge(x_norm=1.0), tmp_path / "model")
     with pytest.raises(ModelFileError, match="Mine cannot be saved"):
-        save_model(fitted(Mine(1.0), [0, 1]), tmp_path / "model")
+        save_model(fitted(Mine(1.0, x_norm=1.0), [0, 1]), tmp_path / "model")
     with pytest.raises(ModelFileError, match="L1 cannot be saved"):
         save_model(L1(), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_promise_changed_after_the_fit_is_refused(tmp_path):
-    model = fitted(LogisticRegression(1.0), [0, 1]).set_params(epsilon=0.1)
+    model = fitted(LogisticRegression(1.0, x_norm=1.0), [0, 1]).set_params(epsilon=0.1)
     with pytest.raises(ModelFileError, match="epsilon, delta and neighbors"):
         save_model(model, tmp_path / "model")
 

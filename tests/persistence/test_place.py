@@ -10,8 +10,8 @@ from tacit.linear_model import LogisticRegression
 from tacit.persistence import ModelFileError, digest, load_model, save_model
 from tacit.persistence import _atomic_folder as position
 
-OLD = fitted(LogisticRegression(1.0), [0, 1])
-NEW = fitted(LogisticRegression(2.0), [0, 1])
+OLD = fitted(LogisticRegression(1.0, x_norm=1.0), [0, 1])
+NEW = fitted(LogisticRegression(2.0, x_norm=1.0), [0, 1])
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def others():
     kept.label(X[:60])
     shares = np.eye(2)[LABELS]
     search = PrivateSearchCV(
-        LogisticRegression(classes=[0, 1]), {"ridge": [0.0, 1.0]}, 8.0, 1e-3
+        LogisticRegression(classes=[0, 1], x_norm=1.0), {"ridge": [0.0, 1.0]}, 8.0, 1e-3
     )
     ratings = [("ann", 0, 1.0), ("bob", 1, 5.0), ("cyd", 1, 4.0)]
     return {

@@ -56,7 +56,7 @@ def test_a_model_that_was_read_is_written_the_same_again(model, tmp_path):
 def test_neither_state_nor_key_nor_seed_is_written(tmp_path):
     seed = 123454321
     subject = IncrementalERM(
-        LogisticRegression(classes=[0, 1], random_state=seed + 1),
+        LogisticRegression(classes=[0, 1], random_state=seed + 1, x_norm=1.0),
         horizon=3,
         update_every=2,
         rows_per_step=20,

@@ -53,6 +53,7 @@ def test_fits_every_budget_and_reports_it(kind, neighbors, delta, noise, seed):
     assert fitted == LEARNED[kind] | {
         "ranges_",
         "x_norm_",
+        "x_max_",
         "privacy_",
         "n_features_in_",
         "feature_names_in_",

@@ -281,7 +281,7 @@ def test_a_private_model_learns_an_interaction_and_is_charged_alone(features, se
     X, y = crossed(4000, seed)
     others, labels = crossed(2000, seed + 1)
     ledger = Ledger(Budget(1.0, 1e-6))
-    model = LogisticRegression(1.0, 1e-7, classes=[0, 1])
+    model = LogisticRegression(1.0, 1e-7, classes=[0, 1], x_norm=1.0)
     pipeline = make_pipeline(clone(features), model)
     pipeline.fit(X, y, logisticregression__ledger=ledger)
     # 0.9 or more in all of 40 runs; without an interaction it is near one half
@@ -294,7 +294,9 @@ def test_a_private_model_learns_an_interaction_and_is_charged_alone(features, se
 @each_kind
 def test_a_private_search_takes_them_as_public_steps(features):
     X, y = crossed(300)
-    pipeline = make_pipeline(clone(features), LogisticRegression(classes=[0, 1]))
+    pipeline = make_pipeline(
+        clone(features), LogisticRegression(classes=[0, 1], x_norm=1.0)
+    )
     grid = {"logisticregression__ridge": [0.0, 1.0]}
     search = PrivateSearchCV(pipeline, grid, 8.0, 1e-5, random_state=Seed(0))
     assert search.fit(X, y).best_estimator_[0].x_norm_ == 1.0

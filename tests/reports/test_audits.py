@@ -288,7 +288,7 @@ def test_an_audit_that_was_changed_is_kept_out_of_reports(changes):
 
 
 def test_results_of_the_library_make_a_page(seed):
-    model = LogisticRegression(2.0, 1e-3, classes=[-1.0, 1.0])
+    model = LogisticRegression(2.0, 1e-3, classes=[-1.0, 1.0], x_norm=1.0)
     rng = as_generator(seed)
     X = rng.normal(size=(60, 2)) / 3
     y = np.where(X[:, 0] > 0, 1.0, -1.0)

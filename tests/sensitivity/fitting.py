@@ -95,21 +95,25 @@ def linear_models():
     """Return the estimators of `tacit.linear_model`, with solvers of all kinds."""
     given = {"y_range": Y_RANGE}
     return [
-        of_model(LogisticRegression(), sparse_too=True),
-        of_model(LogisticRegression(classes=range(3)), "of three"),
+        of_model(LogisticRegression(x_norm=1.0), sparse_too=True),
+        of_model(LogisticRegression(classes=range(3), x_norm=1.0), "of three"),
         of_model(
-            LogisticRegression(classes=range(3), multi_class="one_vs_rest"),
+            LogisticRegression(classes=range(3), multi_class="one_vs_rest", x_norm=1.0),
             "one against the rest",
         ),
-        of_model(LogisticRegression(solver="output_perturbation"), "output", reach=0.5),
-        of_model(LinearSVC()),
-        of_model(GeneralizedLinearModel(loss=Huber(0.5), **given)),
-        of_model(GeneralizedLinearModel(), "of labels"),
-        of_model(LinearRegression(**given), sparse_too=True),
-        of_model(LinearRegression(**given, solver="ada_ssp"), "ada_ssp"),
-        of_model(Ridge(**given)),
-        of_model(HuberRegressor(**given)),
-        of_model(SimplexRegressor(**given), reach=0.5),
+        of_model(
+            LogisticRegression(solver="output_perturbation", x_norm=1.0),
+            "output",
+            reach=0.5,
+        ),
+        of_model(LinearSVC(x_norm=1.0)),
+        of_model(GeneralizedLinearModel(loss=Huber(0.5), x_norm=1.0, **given)),
+        of_model(GeneralizedLinearModel(x_norm=1.0), "of labels"),
+        of_model(LinearRegression(x_norm=1.0, **given), sparse_too=True),
+        of_model(LinearRegression(x_norm=1.0, **given, solver="ada_ssp"), "ada_ssp"),
+        of_model(Ridge(x_norm=1.0, **given)),
+        of_model(HuberRegressor(x_norm=1.0, **given)),
+        of_model(SimplexRegressor(x_max=1.0, **given), reach=0.5),
         of_model(Lasso(**given, **ENTRIES, alpha=0.01), sparse_too=True),
         of_model(ElasticNet(**given, **ENTRIES, alpha=0.01)),
         of_model(
@@ -180,10 +184,10 @@ def selectors():
 @cache
 def models():
     """Return two classifiers and a regressor, fitted on rows that are nobody's."""
-    X, y = plain_rows(40, 2, LogisticRegression())
+    X, y = plain_rows(40, 2, LogisticRegression(x_norm=1.0))
     kinds = (
-        LogisticRegression(**PROMISE, classes=[0, 1]),
-        Ridge(**PROMISE, y_range=(-1.0, 1.0), solver="ada_ssp"),
+        LogisticRegression(x_norm=1.0, **PROMISE, classes=[0, 1]),
+        Ridge(x_norm=1.0, **PROMISE, y_range=(-1.0, 1.0), solver="ada_ssp"),
     )
     classifier, regressor = (kind.fit(X, y) for kind in kinds)
     other = clone(classifier).set_params(random_state=1).fit(X, y)
@@ -264,9 +268,9 @@ def questions():
 
 
 def intervals(neighbors):
-    X, y = plain_rows(N, 2, LogisticRegression())
+    X, y = plain_rows(N, 2, LogisticRegression(x_norm=1.0))
     model = LogisticRegression(
-        **PROMISE, classes=[0, 1], solver="amp", neighbors=neighbors.value
+        x_norm=1.0, **PROMISE, classes=[0, 1], solver="amp", neighbors=neighbors.value
     ).fit(X, y)
     terms = {"epsilon": 1.0, "random_state": SEED}
     (entry,) = coefficient_intervals(model, X, y, **terms).privacy.entries
@@ -283,6 +287,7 @@ def searched(neighbors):
         solver="ada_ssp",
         neighbors=neighbors.value,
         expected_rows=60 if neighbors is ADD else None,
+        x_norm=1.0,
     )
 
     def train(X, y):

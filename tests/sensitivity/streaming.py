@@ -77,8 +77,8 @@ def of_stream(model, name="", *, covers=(), n_charged=None, reach=0.7):
 def online():
     """Return learners on streams, each method with the estimators that take it."""
     bases = [ImplicitGradient(0.5), ProjectedGradient(0.5), Leader(0.5)]
-    numbers = partial(OnlineLinearRegression, y_range=Y_RANGE)
-    labels = partial(OnlineLogisticRegression, classes=[0, 1])
+    numbers = partial(OnlineLinearRegression, x_norm=1.0, y_range=Y_RANGE)
+    labels = partial(OnlineLogisticRegression, x_norm=1.0, classes=[0, 1])
     sums = ["blt", "tree", "honaker", "square_root"]
     return [
         *(
@@ -116,8 +116,8 @@ def online():
 
 def incremental():
     """Return regression on all rows so far."""
-    fit = partial(IncrementalLinearRegression, y_range=Y_RANGE)
-    erm = LinearRegression(y_range=Y_RANGE, solver="ada_ssp")
+    fit = partial(IncrementalLinearRegression, x_norm=1.0, y_range=Y_RANGE)
+    erm = LinearRegression(y_range=Y_RANGE, solver="ada_ssp", x_norm=1.0)
     return [
         of_stream(fit(method="moments"), "moments", covers=["MomentRegression"]),
         of_stream(

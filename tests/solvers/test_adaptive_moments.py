@@ -160,10 +160,12 @@ def test_features_and_targets_that_fill_little_of_their_range_cost_little(seed):
     scores = {}
     for solver in ("auto", "ada_ssp", "noisy_gd", "preconditioned_gd"):
         model = LinearRegression(
-            1.0, 1e-6, y_range=(-1, 1), solver=solver, random_state=seed
+            1.0, 1e-6, y_range=(-1, 1), solver=solver, random_state=seed, x_norm=1.0
         )
         scores[solver] = model.fit(X, y).score(X, y)
-    best = LinearRegression(1e13, 1e-6, y_range=(-1, 1)).fit(X, y).score(X, y)
+    best = (
+        LinearRegression(1e13, 1e-6, y_range=(-1, 1), x_norm=1.0).fit(X, y).score(X, y)
+    )
     assert scores.pop("auto") > best - 0.05
     assert max(scores.values()) < best - 0.2
 
@@ -175,7 +177,9 @@ def test_where_noise_is_all_predictions_are_about_the_mean(p, seed):
     X = rng.uniform(-1, 1, size=(1000, p)) / np.sqrt(p)
     y = np.clip(0.5 + 0.2 * rng.normal(size=1000), -1, 1)
     found = [
-        LinearRegression(0.3, 1e-6, y_range=(-1, 1), random_state=seed + i).fit(X, y)
+        LinearRegression(
+            0.3, 1e-6, y_range=(-1, 1), random_state=seed + i, x_norm=1.0
+        ).fit(X, y)
         for i in range(8)
     ]
     assert np.mean([model.score(X, y) for model in found]) > -0.35
@@ -206,6 +210,7 @@ def test_a_wrong_guess_of_the_rows_costs_little(factor, seed):
             neighbors="add_or_remove_one",
             expected_rows=int(guess * 3000),
             random_state=seed,
+            x_norm=1.0,
         )
         .fit(X, y)
         .score(X, y)
@@ -238,7 +243,12 @@ def test_odd_tables_are_fitted(epsilon, shape, seed):
 
 def test_no_rows_at_all_are_fitted_too():
     model = LinearRegression(
-        1.0, 1e-6, y_range=(0, 10), neighbors="add_or_remove_one", random_state=0
+        1.0,
+        1e-6,
+        y_range=(0, 10),
+        neighbors="add_or_remove_one",
+        random_state=0,
+        x_norm=1.0,
     )
     assert np.isfinite(model.fit(np.empty((0, 3)), np.empty(0)).coef_).all()
 

@@ -242,7 +242,7 @@ def test_no_loss_of_several_margins_moves_a_sum_by_more(solver, more, loss, neig
 def test_what_a_loss_of_others_is_asked_in_a_run_does_not_stay():
     X, y = rows()
     model = GeneralizedLinearModel(
-        1.0, 1e-6, loss=TooSteep(), y_range=(-1, 1), solver="amp"
+        1.0, 1e-6, loss=TooSteep(), y_range=(-1, 1), solver="amp", x_norm=1.0
     )
     planned = model.plan(*X.shape).problem.loss._steepest.keys()
     fitted = model.fit(X, y)
@@ -266,7 +266,9 @@ class Flatter(Squared):
 
 def test_no_closed_form_of_a_base_stands_for_a_loss_of_others():
     X, y = rows()
-    own = GeneralizedLinearModel(1e3, 1e-6, y_range=(-1, 1), random_state=Seed(0))
+    own = GeneralizedLinearModel(
+        1e3, 1e-6, y_range=(-1, 1), random_state=Seed(0), x_norm=1.0
+    )
     model = own.set_params(loss=Flatter(), solver="noisy_gd").fit(X, y)
     same = clone(own).set_params(loss=Huber(0.5)).fit(X, y)
     assert np.allclose(model.coef_, same.coef_, atol=1e-12)
@@ -279,7 +281,7 @@ def test_no_closed_form_of_a_base_stands_for_a_loss_of_others():
 
 
 def test_a_capped_loss_does_not_replace_one_of_others():
-    model = GeneralizedLinearModel(0.1, 1e-6, loss=Own(), classes=[0, 1])
+    model = GeneralizedLinearModel(0.1, 1e-6, loss=Own(), classes=[0, 1], x_norm=1.0)
     assert model.plan(400, 2).problem.loss == Own()
     assert model.set_params(loss=None).plan(400, 2).problem.loss == Logistic(cap=0.5)
 
@@ -373,7 +375,7 @@ GOOD = np.ones((3, 1))
 @pytest.mark.parametrize("found", [GOOD, GOOD.tolist(), GOOD.astype(np.float32)])
 def test_a_result_of_a_solver_of_others_is_an_array_of_floats(found):
     X, y = rows()
-    model = GeneralizedLinearModel(loss=Huber(), y_range=(-1, 1))
+    model = GeneralizedLinearModel(loss=Huber(), y_range=(-1, 1), x_norm=1.0)
     model.set_params(solver=Given(Result(found))).fit(X, y)
     assert model.coef_.tolist() == [1.0, 1.0]
     assert model.coef_.dtype == np.float64
@@ -382,7 +384,9 @@ def test_a_result_of_a_solver_of_others_is_an_array_of_floats(found):
 def test_noise_of_a_solver_of_others_is_an_array_of_floats():
     X, y = rows()
     result = Result(GOOD, WeightNoise(GOOD.tolist(), "measured", "laplace"))
-    model = GeneralizedLinearModel(loss=Huber(), y_range=(-1, 1), solver=Given(result))
+    model = GeneralizedLinearModel(
+        loss=Huber(), y_range=(-1, 1), solver=Given(result), x_norm=1.0
+    )
     assert model.fit(X, y).noise_.coef.tolist() == [1.0, 1.0]
     assert model.noise_.law == "laplace"
 
@@ -408,7 +412,9 @@ def test_noise_of_a_solver_of_others_is_an_array_of_floats():
 )
 def test_a_result_of_another_form_is_rejected_in_the_same_words(result):
     X, y = rows()
-    model = GeneralizedLinearModel(loss=Huber(), y_range=(-1, 1), solver=Given(result))
+    model = GeneralizedLinearModel(
+        loss=Huber(), y_range=(-1, 1), solver=Given(result), x_norm=1.0
+    )
     ledger = Ledger(Budget(2.0, 1e-4))
     with raises_one_line(ValueError, "Given must") as rejection:
         model.fit(X, y, ledger=ledger)
@@ -426,7 +432,7 @@ def test_a_loss_of_another_form_is_rejected_before_the_charge():
 
     X, y = rows()
     ledger = Ledger(Budget(2.0, 1e-4))
-    model = GeneralizedLinearModel(loss=TwoMargins(), y_range=(-1, 1))
+    model = GeneralizedLinearModel(loss=TwoMargins(), y_range=(-1, 1), x_norm=1.0)
     with raises_one_line(ValueError, "n_outputs of TwoMargins must be 1"):
         model.fit(X, y, ledger=ledger)
     assert not ledger.report().entries
@@ -500,7 +506,9 @@ def rows(n=400):
 
 def test_the_report_says_it_and_that_of_a_loss_of_the_library_does_not():
     X, y = rows()
-    model = GeneralizedLinearModel(1.0, 1e-6, y_range=(-1, 1), solver="noisy_gd")
+    model = GeneralizedLinearModel(
+        1.0, 1e-6, y_range=(-1, 1), solver="noisy_gd", x_norm=1.0
+    )
     said = [
         model.set_params(loss=loss).fit(X, y).privacy_.assumptions
         for loss in (Huber(), TooSteep())
@@ -514,7 +522,7 @@ def test_no_loss_moves_what_intervals_read_by_more(neighbors):
     model = GeneralizedLinearModel(
         1e4, 1e-6, loss=TooSteep(), y_range=(-1, 1), solver="amp",
         fit_intercept=False, neighbors=neighbors, expected_rows=400,
-        random_state=Seed(0),
+        random_state=Seed(0),x_norm=1.0
     ).fit(X, y)  # fmt: skip
 
     def train(X, y):
@@ -641,6 +649,7 @@ def test_no_fit_leaves_rows_with_the_loss_or_set(solver):
         y_range=(-1, 1),
         solver=solver,
         fit_intercept=False,
+        x_norm=1.0,
     ).fit(np.ones((40, 1)), np.linspace(-1, 1, 40))
     assert model.loss_ is loss
     assert loss.tries == 0

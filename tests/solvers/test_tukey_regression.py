@@ -385,6 +385,7 @@ def test_a_wrong_guess_of_the_rows_costs_accuracy_only(seed):
             neighbors="add_or_remove_one",
             expected_rows=expected,
             random_state=seed,
+            x_norm=1.0,
         ).fit(X, y)
         assert np.isfinite(model.coef_).all()
         assert model.privacy_.spent <= 3.0
@@ -393,7 +394,7 @@ def test_a_wrong_guess_of_the_rows_costs_accuracy_only(seed):
 def test_no_delta_and_no_set_is_pure_privacy(seed):
     X, y = sample(20_000, 3, seed)
     model = LinearRegression(
-        1.0, 0.0, y_range=(-1, 1), solver="tukey", random_state=seed
+        1.0, 0.0, y_range=(-1, 1), solver="tukey", random_state=seed, x_norm=1.0
     ).fit(X, y)
     (entry,) = model.privacy_.entries
     assert entry.event.curve(Neighbors.REPLACE_ONE).epsilon(0.0) <= 1.0

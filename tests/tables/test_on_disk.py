@@ -231,10 +231,10 @@ def test_sums_over_rows_on_disk_are_those_in_memory_to_the_bit(
 
 
 MODELS = [
-    LogisticRegression(1.0, classes=["no", "yes"]),
-    LogisticRegression(100.0, solver="amp", classes=["no", "yes"]),
-    LinearSVC(1.0, classes=["no", "yes"], fit_intercept=False),
-    LogisticRegression(1.0, bound_norm="linf", classes=["no", "yes"]),
+    LogisticRegression(1.0, classes=["no", "yes"], x_norm=1.0),
+    LogisticRegression(100.0, solver="amp", classes=["no", "yes"], x_norm=1.0),
+    LinearSVC(1.0, classes=["no", "yes"], fit_intercept=False, x_norm=1.0),
+    LogisticRegression(1.0, bound_norm="linf", classes=["no", "yes"], x_norm=1.0),
 ]
 
 
@@ -254,8 +254,8 @@ def test_a_fit_to_rows_on_disk_is_the_fit_to_rows_in_memory(
 @pytest.mark.parametrize(
     "model",
     [
-        LinearRegression(1.0, y_range=(-1, 1)),
-        SimplexRegressor(5.0, radius=2.0, y_range=(-1, 1)),
+        LinearRegression(1.0, y_range=(-1, 1), x_norm=1.0),
+        SimplexRegressor(5.0, radius=2.0, y_range=(-1, 1), x_max=1.0),
     ],
     ids=str,
 )
@@ -274,11 +274,11 @@ IN_MEMORY = (
 REGRESSORS = {
     **dict.fromkeys(
         ("ada_ssp", "adaptive_moments", "adaptive_ridge", "quadratic_perturbation"),
-        LinearRegression(1.0, y_range=(-1, 1)),
+        LinearRegression(1.0, y_range=(-1, 1), x_norm=1.0),
     ),
-    "entropy_sampling": SimplexRegressor(1.0, y_range=(-1, 1)),
-    "frank_wolfe": SimplexRegressor(1.0, y_range=(-1, 1)),
-    "tukey": LinearRegression(1.0, y_range=(-1, 1), expected_rows=20_000),
+    "entropy_sampling": SimplexRegressor(1.0, y_range=(-1, 1), x_max=1.0),
+    "frank_wolfe": SimplexRegressor(1.0, y_range=(-1, 1), x_max=1.0),
+    "tukey": LinearRegression(1.0, y_range=(-1, 1), expected_rows=20_000, x_norm=1.0),
 }
 
 
@@ -286,7 +286,7 @@ REGRESSORS = {
 def test_a_solver_reads_rows_on_disk_or_refuses_before_the_charge(tmp_path, name):
     X = as_generator(0).uniform(-1, 1, (500, 3))
     y = X[:, 0] if name in REGRESSORS else X[:, 0] > 0
-    model = clone(REGRESSORS.get(name, LogisticRegression(1.0, ridge=1.0)))
+    model = clone(REGRESSORS.get(name, LogisticRegression(1.0, ridge=1.0, x_norm=1.0)))
     model.set_params(solver=name, delta=1e-6)
     ledger = Ledger(Budget(1.0, 1e-6))
     if name not in IN_MEMORY:
@@ -306,7 +306,7 @@ def test_values_on_disk_are_checked_before_the_charge(tmp_path, value, words):
     X = as_generator(0).uniform(-1, 1, (40_000, 2))
     X[-1, 1] = value
     ledger = Ledger(Budget(1.0, 1e-6))
-    model = LogisticRegression(1.0, 1e-6, classes=[False, True])
+    model = LogisticRegression(1.0, 1e-6, classes=[False, True], x_norm=1.0)
     with pytest.raises(ValueError, match=words):
         model.fit(mapped(X, tmp_path), X[:, 0] > 0, ledger=ledger)
     assert ledger.spent() == 0
@@ -316,7 +316,7 @@ def test_rows_on_disk_are_never_held_whole(tmp_path):
     X = as_generator(0).uniform(-1, 1, (200_000, 20))
     y = X[:, 0] > 0
     on_disk = mapped(X, tmp_path)
-    model = LogisticRegression(1.0, classes=[False, True], random_state=0)
+    model = LogisticRegression(1.0, classes=[False, True], random_state=0, x_norm=1.0)
     model.fit(on_disk[:1000], y[:1000])  # what is loaded once is no part of it
     tracemalloc.start()
     try:

@@ -38,7 +38,7 @@ FEWEST_WAVES, MOST_WAVES = 8, 32
 PAIR_WAVES, PAIR_DECAY, PAIR_CATEGORIES = 3, 1.0, 8
 # The features of a row are scaled, by released counts, to a mean squared norm of one
 # over ROOM, and clipped to ROW_NORM; by benchmarks/additive/fit_rule.py
-ROW_NORM, ROOM = 1.0, 1.1
+ROW_NORM, ROOM = 1.0, 0.85
 # A column counts as spread by at least this much, as counts of one that is nearly
 # constant are mostly noise
 LEAST_SPREAD = 0.02

@@ -26,6 +26,7 @@ __all__ = [
     "show_account",
     "spent_up",
     "warn_of_budget",
+    "warn_of_noise",
 ]
 
 
@@ -68,6 +69,15 @@ def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
 
     for warning in budget_warnings(budget, n_rows):
         click.echo(f"tacit: warning: {warning}", err=True)
+
+
+def warn_of_noise(planned: Any) -> None:
+    """Print a warning where the noise of a plan exceeds any signal; before a charge."""
+    from tacit._release import noise_warning  # noqa: PLC0415
+
+    note = noise_warning(planned.assumptions)
+    if note is not None:
+        click.echo(f"tacit: warning: {note}.", err=True)
 
 
 def spent_up(epsilon: float) -> str:

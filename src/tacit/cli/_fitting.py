@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit import evaluation
 from tacit._execution import progress
-from tacit.cli._console import Rejected, warn_of_budget
+from tacit.cli._console import Rejected, warn_of_budget, warn_of_noise
 from tacit.cli._reporting import (
     LATE_ERRORS,
     feature_names,
@@ -22,6 +22,7 @@ from tacit.cli._reporting import (
     terms_of,
     witness,
 )
+from tacit.evaluation._measures import without_warnings
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.persistence import SavedModel, digest
 from tacit.persistence import write as write_model
@@ -116,6 +117,7 @@ def check_early(
         evaluation._intervals.require_theory(planned)
     budget = planned.budget
     _warn(model, budget, extras, len(rows.X))
+    warn_of_noise(planned)
     if ledger is None:
         return
     charges: list[tuple[Event, str, Budget | None]] = [
@@ -168,7 +170,8 @@ def fitted(
         reports_steps = "verbose" in model.get_params(deep=False)
         if reports_steps:
             model.set_params(verbose=shown)
-        model.fit(rows.X, rows.y, ledger=ledger)
+        with without_warnings():  # printed before
+            model.fit(rows.X, rows.y, ledger=ledger)
         if reports_steps:
             model.set_params(verbose=0)
         account = {"ledger": ledger, "random_state": seed}

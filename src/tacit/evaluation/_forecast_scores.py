@@ -17,6 +17,7 @@ from tacit._execution import one_blas_thread, steps
 from tacit._random import Seed
 from tacit._validate import at_least, fraction
 from tacit.datasets._synthetic_rows import synthetic_rows
+from tacit.evaluation._measures import without_warnings
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
@@ -266,7 +267,7 @@ def _scores(
         delta=budget.delta,
         expected_rows=n_fit,
     )
-    with one_blas_thread():
+    with one_blas_thread(), without_warnings():
         scores = [
             private.set_params(random_state=Seed(seed + 1 + k))
             .fit(X, table.y)

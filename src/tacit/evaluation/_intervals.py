@@ -121,7 +121,7 @@ def coefficient_intervals(
     >>> from tacit.evaluation import coefficient_intervals
     >>> from tacit.linear_model import LogisticRegression
     >>> census = make_census(5000, random_state=0)
-    >>> model = LogisticRegression(1.0, 1e-6, solver="amp", classes=[0, 1])
+    >>> model = LogisticRegression(1.0, 1e-6, solver="amp", classes=[0, 1], x_norm=1.0)
     >>> model = model.fit(census.X, census.y)
     >>> found = coefficient_intervals(model, census.X, census.y, epsilon=1.0)
     >>> found.low.shape == model.coef_.shape

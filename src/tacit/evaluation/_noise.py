@@ -83,7 +83,9 @@ def noise_intervals(model: Any, level: float = 0.95) -> Intervals:
     >>> from tacit.linear_model import LinearRegression
     >>> from tacit.solvers import AdaSSP
     >>> X = make_census(2000, random_state=0).X
-    >>> model = LinearRegression(1.0, y_range=(-1, 1), solver=AdaSSP()).fit(X, X[:, 0])
+    >>> model = LinearRegression(
+    ...     1.0, y_range=(-1, 1), solver=AdaSSP(), x_norm=1.0
+    ... ).fit(X, X[:, 0])
     >>> noise_intervals(model).covers
     'noise'
     """

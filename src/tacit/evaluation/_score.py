@@ -211,7 +211,9 @@ def private_score(
     >>> from tacit.linear_model import LogisticRegression
     >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
     >>> train, test = hold_out(5000, 0.2, random_state=0)
-    >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(X[train], y[train])
+    >>> model = LogisticRegression(
+    ...     1.0, classes=[0, 1], x_norm=1.0
+    ... ).fit(X[train], y[train])
     >>> score = private_score(model, X[test], y[test], epsilon=0.5)
     >>> score.low <= score.value <= score.high
     True

@@ -117,7 +117,9 @@ def weight_distance(model: Any, planned: Any = None) -> WeightDistance:
     >>> from tacit.fairness import weight_distance
     >>> from tacit.linear_model import LogisticRegression
     >>> census = make_census(5000, random_state=0)
-    >>> model = LogisticRegression(1.0, solver="output_perturbation", classes=[0, 1])
+    >>> model = LogisticRegression(
+    ...     1.0, solver="output_perturbation", classes=[0, 1], x_norm=1.0
+    ... )
     >>> moved = weight_distance(model.fit(census.X, census.y))
     >>> moved(0.01) > moved(0.1)
     True

@@ -32,6 +32,7 @@ from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import PlainNumbers, at_least, public_range
 from tacit.data.bounds import canonical, sorted_classes
+from tacit.data.declared import declared_like
 from tacit.data.features import FeatureBounds, columns_with_bounds
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.noise import check_noise
@@ -211,6 +212,16 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         plan = self.plan_selection(budget, planned_rows, n_features)
         assumptions = (*self._range_assumptions(features), *plan.assumptions)
         return PlannedSelection(budget, planned_rows, features, plan, assumptions)
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns of the fit.
+        """
+        return declared_like(super().transform(X), X)
 
     def _has_public_row_count(self) -> bool:
         """Return whether the number of rows is public."""

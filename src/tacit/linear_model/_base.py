@@ -6,6 +6,7 @@ and hands both to `private_erm`, which charges, clips, runs and reports.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -29,7 +30,7 @@ from tacit._estimators import (
 )
 from tacit._execution import progress
 from tacit._random import RandomSource, is_seeded, noise_generator
-from tacit._release import Release, charged_run
+from tacit._release import Release, charged_run, noise_warning
 from tacit._validate import at_least, true_or_false
 from tacit.convex import Free, Loss, Simplex
 from tacit.convex._protocols import Certified, Regularizer
@@ -37,9 +38,10 @@ from tacit.convex.foreign import given_loss
 from tacit.convex.proximal import certified_names, is_certified
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
+from tacit.data.declared import TableFacts, declared_bounds
 from tacit.data.features import FeatureBounds
 from tacit.data.rows import is_on_disk, require_in_memory
-from tacit.exceptions import PlanError
+from tacit.exceptions import NoiseWarning, PlanError
 from tacit.linear_model._saved import CoefficientNoise
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.mechanisms.noise import check_noise
@@ -53,6 +55,7 @@ from tacit.solvers._base import (
     result_of,
     solver_fact,
 )
+from tacit.solvers._drowned import noise_notes
 from tacit.solvers._gradients.descent import capped_where_noisy
 
 __all__ = [
@@ -83,6 +86,7 @@ class Setting:
     ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
     are ranges to map to [-1, 1] first, and the bounds those after. ``labels`` are the
     classes of a classifier, and ``center`` is the target that counts as zero.
+    ``is_sparse`` is that of the rows.
     """
 
     loss: Loss
@@ -95,6 +99,7 @@ class Setting:
     features: FeatureBounds | None = None
     labels: NDArray[Any] | None = field(default=None, compare=False, repr=False)
     center: float = 0.0
+    is_sparse: bool = False
 
     def assuming(self, *words: str) -> Setting:
         """Return the setting with more assumptions."""
@@ -196,13 +201,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
     _facts: FittedFacts
 
     @abstractmethod
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         """Return the problem of a fit, from parameters and labels."""
 
     @abstractmethod
@@ -236,18 +235,24 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
                 f"{name!r}{weights}."
             )
         with all_or_nothing(self):
+            declared = declared_bounds(X)
             X = listed(X)
             least = 2 if self._counted() else 0
             n_rows, n_features = checked_shape(
                 self, X, fitting=True, least_rows=least, accept_sparse=True
             )
             y = checked_targets(y, n_rows, labels=is_classifier(self))
-            setting = self._setting(n_rows, n_features, sparse.issparse(X), y)
+            table = TableFacts(n_rows, n_features, sparse.issparse(X), declared)
+            setting = self._setting(table, y)
+            planned = self._planned(setting, n_rows, n_features)
+            drowned = noise_warning(planned.assumptions)
+            if drowned is not None:
+                warnings.warn(drowned, NoiseWarning, stacklevel=2)
             found = private_erm(
                 self._rows(X),
                 self._solver_targets(y, setting),
                 setting,
-                self._planned(setting, n_rows, n_features),
+                planned,
                 ledger=ledger,
                 random_state=self.random_state,
                 verbose=self.verbose,
@@ -271,9 +276,11 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         at_least(1, n_features=n_features)
         at_least(2 if self._counted() else 0, n_rows=n_rows)
         n_rows, n_features = int(n_rows), int(n_features)
-        return self._planned(
-            self._setting(n_rows, n_features, sparse), n_rows, n_features
-        )
+        return self._plan_of(TableFacts(n_rows, n_features, sparse))
+
+    def _plan_of(self, table: TableFacts) -> PlannedFit:
+        """Return the plan for a table of which these facts are public."""
+        return self._planned(self._setting(table), table.n_rows, table.n_features)
 
     def _counted(self) -> bool:
         """Return whether the number of rows is public."""
@@ -316,7 +323,9 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
                 f"{type(chosen).__name__}, whose privacy rests on it, got "
                 f"{self.expected_rows!r}."
             )
-        assumptions = (*setting.assumptions, *getattr(plan, "assumptions", ()))
+        of_plan = getattr(plan, "assumptions", ())
+        notes = noise_notes(problem, budget, is_sparse=setting.is_sparse)
+        assumptions = (*setting.assumptions, *of_plan, *notes)
         return PlannedFit(budget, problem, chosen, plan, assumptions)
 
     def _given_solver(self, setting: Setting, n_features: int) -> tuple[Any, str]:
@@ -463,10 +472,7 @@ def checked_penalty(penalty: Any, fit_intercept: bool) -> Certified | Free:
     return penalty
 
 
-def bounds_in_words(bounds: RowBounds) -> str:
+def bounds_in_words(bounds: RowBounds, origin: str) -> str:
     """Return the assumption of a report about the bound on rows."""
     size = "L2 norm" if bounds.norm == "l2" else "largest entry"
-    return (
-        f"rows are clipped to {size} {bounds.x_norm:g} "
-        "(chosen without looking at the data)"
-    )
+    return f"rows are clipped to {size} {bounds.x_norm:g} ({origin})"

@@ -14,22 +14,23 @@ from tacit._class_margins import (
     class_probabilities,
     likeliest_labels,
 )
-from tacit._estimators import guaranteed_budget, labels_found, planning_rows
+from tacit._estimators import labels_found
 from tacit._random import RandomSource
-from tacit._validate import one_of
 from tacit.convex import HuberizedHinge, L1Ball, Logistic, Loss, OneVsRest, Softmax
 from tacit.convex._protocols import Certified, Regularizer
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import (
     PrivateLinearModel,
     Setting,
     bounds_in_words,
     checked_penalty,
 )
+from tacit.linear_model._row_limits import row_limits
 from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
-from tacit.solvers._auto import auto_norm, named_fact
+from tacit.solvers._auto import named_fact
 
 __all__ = [
     "LABELS_FROM_ROWS",
@@ -40,9 +41,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Radius of the L1 ball for rows bounded entry by entry, by the bound on an entry; the
-# best of 1, 5 and 20 on synthetic problems with few features that matter
-RADIUS = 5.0
 LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
 
 
@@ -51,7 +49,7 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     epsilon: float
     delta: float | None
-    x_norm: float
+    x_norm: float | None
     bound_norm: str
     ridge: float
     penalty: Certified | None
@@ -74,53 +72,30 @@ class PrivateClassifierMixin(ClassifierMixin):
         """Return numbers of weights and intercepts in the form of the attributes."""
         return weights.T.copy(), intercepts
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         classes = self._public_classes(y)
-        bounds = RowBounds(
-            self.x_norm,
-            self._chosen_norm(n_rows, n_features, is_sparse),
-            classes=tuple(classes.tolist()),
-        )
+        x_norm, norm, radius = row_limits(self, table, len(classes))
+        bounds = RowBounds(x_norm, norm, classes=tuple(classes.tolist()))
         return Setting(
             loss=self._loss(len(classes)),
             bounds=bounds,
             intercept=self._intercept(bounds),
             ridge=self.ridge,
-            regularizer=self._penalty(bounds),
+            regularizer=self._penalty(bounds, radius),
             assumptions=(
-                bounds_in_words(bounds),
+                bounds_in_words(bounds, table.origin(self.x_norm)),
                 *((LABELS_FROM_ROWS,) if self.classes is None else ()),
             ),
             labels=classes,
+            is_sparse=table.is_sparse,
         )
 
-    def _chosen_norm(self, n_rows: int, n_features: int, is_sparse: bool) -> str:
-        """Return the norm in which rows are bounded, from public facts."""
-        norm = self.bound_norm
-        one_of(("auto", "l2", "linf"), bound_norm=norm)
-        if norm != "auto":
-            return norm
-        name = self.solver if isinstance(self.solver, str) else ""
-        if named_fact(name, "row_norm") == "linf":
-            return "linf"
-        if self.penalty is not None or name != "auto":
-            return "l2"
-        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
-        planned = planning_rows(budget, n_rows, self.expected_rows)
-        return auto_norm(planned, n_features, is_sparse, budget)
-
-    def _penalty(self, bounds: RowBounds) -> Regularizer:
+    def _penalty(self, bounds: RowBounds, radius: float) -> Regularizer:
         """Return the penalty given, or an L1 ball for bounded entries."""
         name = self.solver if isinstance(self.solver, str) else ""
         in_ball = name == "auto" or named_fact(name, "ball") is L1Ball
         if self.penalty is None and bounds.norm == "linf" and in_ball:
-            return L1Ball(RADIUS / bounds.x_norm)
+            return L1Ball(radius / bounds.x_norm)
         return checked_penalty(self.penalty, self.fit_intercept)
 
     def _public_classes(self, y: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -156,13 +131,16 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         when they add or remove one. 0.0 gives pure privacy.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
         another penalty is given. ``"auto"`` is ``"l2"``, but for solvers that bound
-        entries, and for dense rows with more columns than rows and a budget that is
-        small for them.
+        entries, and where columns are more than rows and the budget is small for them.
+        Sparse rows of two classes then have entries up to ``x_norm / 8``, and a ball
+        whose radius follows from the budget.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy need it.
@@ -240,7 +218,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     A penalty is an object, in units of the summed loss.
 
     >>> from tacit.convex import L1
-    >>> few = LogisticRegression(4.0, penalty=L1(20.0), classes=range(10))
+    >>> few = LogisticRegression(4.0, penalty=L1(20.0), classes=range(10), x_norm=1.0)
     >>> few.fit(X / 16, y).coef_.shape
     (10, 64)
     """
@@ -253,7 +231,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "auto",
         ridge: float = 0.0,
         penalty: Certified | None = None,
@@ -321,13 +299,16 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         when they add or remove one. 0.0 gives pure privacy.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
         another penalty is given. ``"auto"`` is ``"l2"``, but for solvers that bound
-        entries, and for dense rows with more columns than rows and a budget that is
-        small for them.
+        entries, and where columns are more than rows and the budget is small for them.
+        Sparse rows of two classes then have entries up to ``x_norm / 8``, and a ball
+        whose radius follows from the budget.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy need it.
@@ -395,7 +376,7 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
     >>> from tacit.datasets import make_census
     >>> from tacit.linear_model import LinearSVC
     >>> census = make_census(2000, random_state=0)
-    >>> model = LinearSVC(epsilon=1.0, classes=[0, 1])
+    >>> model = LinearSVC(epsilon=1.0, classes=[0, 1], x_norm=1.0)
     >>> model.fit(census.X, census.y).decision_function(census.X).shape
     (2000,)
     """
@@ -408,7 +389,7 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "auto",
         ridge: float = 0.0,
         h: float = 0.5,

@@ -14,6 +14,7 @@ from tacit._random import RandomSource
 from tacit._validate import nonnegative, one_of
 from tacit.convex import Logistic, Loss, OneVsRest
 from tacit.convex._protocols import Certified
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import PrivateLinearModel, Setting
 from tacit.linear_model._classifiers import PrivateClassifierMixin
 from tacit.linear_model._regressor import PrivateRegressorMixin
@@ -45,7 +46,9 @@ class GeneralizedLinearModel(PrivateLinearModel):
         targets that are scaled by ``y_range`` to [-1, 1].
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` or ``"linf"``, the norm that ``x_norm`` bounds. For a classifier
         ``"auto"`` chooses one as in `LogisticRegression`; for numbers it is ``"l2"``.
@@ -111,7 +114,7 @@ class GeneralizedLinearModel(PrivateLinearModel):
     >>> from tacit.datasets import make_census
     >>> from tacit.linear_model import GeneralizedLinearModel
     >>> census = make_census(2000, random_state=0)
-    >>> model = GeneralizedLinearModel(1.0, loss=Huber(0.5), y_range=(0, 1))
+    >>> model = GeneralizedLinearModel(1.0, loss=Huber(0.5), y_range=(0, 1), x_norm=1.0)
     >>> model.fit(census.X, census.y).predict(census.X).shape
     (2000,)
     """
@@ -126,7 +129,7 @@ class GeneralizedLinearModel(PrivateLinearModel):
         delta: float | None = None,
         *,
         loss: Loss | None = None,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "auto",
         y_range: tuple[float, float] | None = None,
         classes: Any = None,
@@ -171,14 +174,8 @@ class GeneralizedLinearModel(PrivateLinearModel):
     def _given_loss(self) -> Loss:
         return Logistic() if self.loss is None else self.loss
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
-        setting: Setting = self._task._setting(self, n_rows, n_features, is_sparse, y)
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
+        setting: Setting = self._task._setting(self, table, y)
         return setting
 
     def _solver_targets(self, y: NDArray[Any], setting: Setting) -> NDArray[Any]:
@@ -205,7 +202,6 @@ class GeneralizedLinearModel(PrivateLinearModel):
         return loss
 
     # what both kinds of estimators need of the other parameters
-    _chosen_norm = PrivateClassifierMixin._chosen_norm
     _penalty = PrivateClassifierMixin._penalty
     _public_classes = PrivateClassifierMixin._public_classes
 

@@ -43,7 +43,9 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
         privacy or accuracy need it.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry, as ``"frank_wolfe"`` needs.
@@ -122,7 +124,7 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
         *,
         threshold: float | None = None,
         alpha: float = 0.0,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "l2",
         y_range: tuple[float, float] | None = None,
         penalty: Certified | None = None,

@@ -12,6 +12,7 @@ from tacit._estimators import numeric
 from tacit._random import RandomSource
 from tacit._validate import public_range
 from tacit.convex import Squared
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import Setting
 from tacit.linear_model._regressor import PrivateRegressorMixin
 from tacit.linear_model._saved import saved_linear
@@ -26,17 +27,11 @@ Array = NDArray[np.float64]
 class SparseRegressor(PrivateRegressorMixin, SparseLinearModel):
     """Targets in units of their public range, features in units of theirs."""
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         if y is not None:
             numeric(y)  # before the plan, as bad targets are the simpler mistake
         low, high = public_range(self.y_range)
-        setting = self._setting_of(n_rows, n_features, is_sparse, loss=Squared())
+        setting = self._setting_of(table, loss=Squared())
         setting = replace(setting, center=self.target_unit()[0])
         return setting.assuming(f"targets are clipped to [{low:g}, {high:g}]")
 

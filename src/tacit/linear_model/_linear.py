@@ -34,7 +34,9 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
         when they add or remove one. 0.0 gives pure privacy.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry, as ``"frank_wolfe"`` needs.
@@ -111,7 +113,7 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "l2",
         y_range: tuple[float, float] | None = None,
         penalty: Certified | None = None,
@@ -166,7 +168,9 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
         Least ridge penalty; the plan takes more when privacy or accuracy need it.
     x_norm
         Bound on the norm of a row, chosen without looking at the data. Longer rows are
-        clipped to it, at fit and at prediction alike.
+        clipped to it, at fit and at prediction alike. None takes the bound that the
+        transformer of `tacit.preprocessing` before the model declares, and is rejected
+        where there is none.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
         largest entry, as ``"frank_wolfe"`` needs.
@@ -244,7 +248,7 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
         delta: float | None = None,
         *,
         alpha: float = 1.0,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         bound_norm: str = "l2",
         y_range: tuple[float, float] | None = None,
         penalty: Certified | None = None,

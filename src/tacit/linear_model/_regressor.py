@@ -15,6 +15,7 @@ from tacit._validate import one_of, public_range, target_unit
 from tacit.convex import Loss, Squared
 from tacit.convex._protocols import Certified, is_set
 from tacit.data import RowBounds
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import (
     MAX_COEFFICIENT,
     Setting,
@@ -32,7 +33,7 @@ class PrivateRegressorMixin(RegressorMixin):
     """Targets in a public range, scaled to [-1, 1] for the fit."""
 
     delta: float | None
-    x_norm: float
+    x_norm: float | None
     bound_norm: str
     y_range: tuple[float, float] | None
     penalty: Certified | None
@@ -63,17 +64,12 @@ class PrivateRegressorMixin(RegressorMixin):
         """Return the center and the scale that map targets to [-1, 1]."""
         return target_unit(self.y_range, self.fit_intercept)
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         if y is not None:
             numeric(y)  # before the plan: an invalid y is the simpler error
         low, high = public_range(self.y_range)
-        bounds = RowBounds(self.x_norm, self._bound_norm(), y_range=(-1.0, 1.0))
+        norm = self._bound_norm()
+        bounds = RowBounds(table.x_norm(self.x_norm, norm), norm, (-1.0, 1.0))
         intercept = self._intercept(bounds)
         center, scale = self.target_unit()
         if scale / min(bounds.x_norm, 1.0) > MAX_COEFFICIENT:
@@ -97,10 +93,11 @@ class PrivateRegressorMixin(RegressorMixin):
             ridge=self._ridge(),
             regularizer=penalty.rescaled(scale),
             assumptions=(
-                bounds_in_words(bounds),
+                bounds_in_words(bounds, table.origin(self.x_norm)),
                 f"targets are clipped to [{low:g}, {high:g}]",
             ),
             center=center,
+            is_sparse=table.is_sparse,
         )
 
     def predict(self, X: Any) -> Array:

@@ -13,6 +13,7 @@ from tacit._discovery import classes_by
 from tacit._random import RandomSource
 from tacit._validate import at_least, fraction, one_of
 from tacit.convex import Free, Squared
+from tacit.data.declared import TableFacts
 from tacit.data.features import FeatureBounds
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
@@ -282,18 +283,12 @@ class SparseLinearRegression(SparseRegressor):
         if isinstance(self.solver, str):
             one_of(second_stage_names(), solver=self.solver)
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
-        if is_sparse and not self._selector(1).takes_sparse:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
+        if table.is_sparse and not self._selector(1).takes_sparse:
             raise ValueError(
                 f"selector={self.selector!r} takes no sparse X; call X.toarray() first."
             )
-        return super()._setting(n_rows, n_features, is_sparse, y)
+        return super()._setting(table, y)
 
     def _rows(self, X: Any) -> Any:
         """Return the rows in memory, as selectors need them."""

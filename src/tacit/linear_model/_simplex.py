@@ -14,6 +14,7 @@ from tacit._random import RandomSource
 from tacit._validate import positive, public_range
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import PrivateLinearModel, Setting, bounds_in_words
 from tacit.linear_model._saved import saved_linear
 from tacit.privacy import Neighbors
@@ -43,6 +44,8 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
     x_max
         Bound on the absolute value of an entry, chosen without looking at the data.
         Larger entries are clipped to it, at fit and at prediction alike.
+        None takes the bound that the transformer of `tacit.preprocessing` before the
+        model declares, and is rejected where there is none.
     y_range
         Lowest and highest target, public and required. Targets beyond are clipped to
         it.
@@ -109,7 +112,7 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         delta: float | None = None,
         *,
         radius: float = 1.0,
-        x_max: float = 1.0,
+        x_max: float | None = None,
         y_range: tuple[float, float] | None = None,
         solver: Any = "auto",
         neighbors: str | Neighbors = "replace_one",
@@ -138,18 +141,13 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         """Return weights of the given sum; there is no intercept."""
         return weights[:, 0] * self.radius, 0.0
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         if y is not None:
             numeric(y)  # before the plan, as bad targets are the simpler mistake
         y_range = public_range(self.y_range)
-        positive(x_max=self.x_max, radius=self.radius)
-        bounds = RowBounds(self.x_max, "linf", y_range)
+        x_max = table.x_norm(self.x_max, "linf", "x_max")
+        positive(x_max=x_max, radius=self.radius)
+        bounds = RowBounds(x_max, "linf", y_range)
         return Setting(
             loss=Squared(),
             bounds=bounds,
@@ -159,7 +157,7 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
             ridge=0.0,
             regularizer=Simplex(),
             assumptions=(
-                bounds_in_words(bounds),
+                bounds_in_words(bounds, table.origin(self.x_max)),
                 "targets are clipped to [{:g}, {:g}]".format(*y_range),
             ),
         )

@@ -17,6 +17,7 @@ from tacit.convex import L1Ball, Loss
 from tacit.convex._protocols import Regularizer
 from tacit.convex.regularizers import CoordinatePenalty
 from tacit.data import RowBounds
+from tacit.data.declared import TableFacts
 from tacit.data.features import FeatureBounds, columns_with_bounds
 from tacit.linear_model._base import (
     MAX_COEFFICIENT,
@@ -120,9 +121,7 @@ class SparseLinearModel(PrivateLinearModel):
 
     def _setting_of(
         self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
+        table: TableFacts,
         *,
         loss: Loss,
         **targets: Any,
@@ -132,18 +131,19 @@ class SparseLinearModel(PrivateLinearModel):
         constant = self._intercept(RowBounds(1.0, "linf"))
         features = FeatureBounds.of(
             self.feature_bounds,
-            columns_with_bounds(self, n_features),
+            columns_with_bounds(self, table.n_features),
             # centering needs an intercept, and makes sparse rows dense
-            centered=constant is not None and not is_sparse,
+            centered=constant is not None and not table.is_sparse,
             **targets,
         )
-        if is_sparse:
+        if table.is_sparse:
             features.require_zero()
         if self._target_scale() / features.half_width.min() > MAX_COEFFICIENT:
             raise ValueError(
                 "y_range is too wide for the narrowest of feature_bounds: coefficients "
                 "would not be finite numbers; rescale the targets or the features."
             )
+        n_rows = table.n_rows
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned = planning_rows(budget, n_rows, self.expected_rows)
         return Setting(

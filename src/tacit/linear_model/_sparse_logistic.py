@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from tacit._class_margins import class_probabilities
 from tacit._random import RandomSource
 from tacit.convex import Logistic
+from tacit.data.declared import TableFacts
 from tacit.linear_model._base import Setting
 from tacit.linear_model._classifiers import LABELS_FROM_ROWS, PrivateClassifierMixin
 from tacit.linear_model._saved import saved_linear
@@ -173,13 +174,7 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _setting(
-        self,
-        n_rows: int,
-        n_features: int,
-        is_sparse: bool,
-        y: NDArray[Any] | None = None,
-    ) -> Setting:
+    def _setting(self, table: TableFacts, y: NDArray[Any] | None = None) -> Setting:
         classes = self._public_classes(y)
         if len(classes) > 2:
             raise ValueError(
@@ -188,9 +183,7 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
                 "penalty=L1(weight)."
             )
         setting = self._setting_of(
-            n_rows,
-            n_features,
-            is_sparse,
+            table,
             loss=Logistic(),
             classes=tuple(classes.tolist()),
         )

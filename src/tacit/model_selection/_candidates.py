@@ -19,6 +19,13 @@ from tacit._validate import at_least
 from tacit.additive._model import AdditiveModel
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
+from tacit.data.declared import (
+    TableFacts,
+    declare,
+    declared_bounds,
+    declared_like,
+    given_norm,
+)
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model._base import PrivateLinearModel, checked_features
@@ -28,6 +35,7 @@ from tacit.preprocessing import (
     RandomFourierFeatures,
     RandomPartitionTrees,
 )
+from tacit.preprocessing._bounded import BoundedOutput
 from tacit.preprocessing._transformer import PrivateTransformer
 from tacit.privacy import (
     Budget,
@@ -267,7 +275,8 @@ def event_of_fit(
     Only the columns of ``sample`` matter, not its values. Where the columns of a model
     depend on a private selection, the event is the whole budget.
     """
-    events, assumptions = [], []
+    events: list[Event] = []
+    assumptions: list[str] = []
     for name, step in _steps(model):
         if not _is_private(step):
             sample = _mapped(name, step, sample)
@@ -275,18 +284,37 @@ def event_of_fit(
         step = clone(step)
         checked_shape(step, sample, fitting=True, least_rows=0, accept_sparse=True)
         is_sparse = sparse.issparse(sample)
-        takes = "sparse" in signature(step.plan).parameters
-        like = {"sparse": is_sparse} if takes else {}
-        planned = step.plan(n_rows, sample.shape[1], **like)
+        n_columns = sample.shape[1]
+        if isinstance(step, PrivateLinearModel):
+            declared = declared_bounds(sample)
+            planned = step._plan_of(TableFacts(n_rows, n_columns, is_sparse, declared))
+        else:
+            takes = "sparse" in signature(step.plan).parameters
+            planned = step.plan(
+                n_rows, n_columns, **({"sparse": is_sparse} if takes else {})
+            )
         events.append(planned.event)
         assumptions += planned.assumptions
         if isinstance(step, PrivateSelector):
+            _require_norm(model)
             # [search:adaptive] the ledger of the fit lets it spend no more than this
             return whole_budget(budget), tuple(assumptions)
-        shape = (1, sample.shape[1])
-        sample = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
+        sample = (
+            sparse.csr_array((1, n_columns)) if is_sparse else np.zeros((1, n_columns))
+        )
+        if isinstance(step, PrivateTransformer):
+            sample = declare(sample, step._output_bounds(n_columns))
     event = events[0] if len(events) == 1 else Composed(tuple(events))
     return event, tuple(assumptions)
+
+
+def _require_norm(model: Any) -> None:
+    """Reject a model without a bound on rows, where its plan is not made in advance."""
+    steps = [step for _, step in _steps(model)]
+    declared = any(isinstance(step, BoundedOutput) for step in steps)
+    for name in ("x_norm", "x_max"):
+        if not declared and name in steps[-1].get_params(deep=False):
+            given_norm(getattr(steps[-1], name), name)
 
 
 def _mapped(name: str, step: Any, table: Any) -> Any:
@@ -346,7 +374,7 @@ def fit_on(
             step.fit(sample)
         sample = step.transform(sample)
         # [search:empty] some steps reject a table without rows, which reveals one
-        X = step.transform(X) if X.shape[0] else sample[:0]
+        X = step.transform(X) if X.shape[0] else declared_like(sample[:0], sample)
     last.fit(X, y, ledger=account)
     charges = tuple(entry.event for entry in account.report().entries)
     # [search:charges] what was charged inside is what the search was charged for

@@ -100,7 +100,9 @@ def private_choice(
     >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
     >>> train, test = hold_out(5000, 0.2, random_state=0)
     >>> models = [
-    ...     LogisticRegression(2.0, ridge=ridge, classes=[0, 1]).fit(X[train], y[train])
+    ...     LogisticRegression(
+    ...         2.0, ridge=ridge, classes=[0, 1], x_norm=1.0
+    ...     ).fit(X[train], y[train])
     ...     for ridge in (1e4, 1.0)
     ... ]
     >>> private_choice(models, X[test], y[test], epsilon=1.0).index
@@ -186,7 +188,9 @@ def private_accuracy(
     >>> from tacit.linear_model import LogisticRegression
     >>> from tacit.model_selection import private_accuracy
     >>> census, others = (make_census(5000, random_state=i) for i in (0, 1))
-    >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(census.X, census.y)
+    >>> model = LogisticRegression(
+    ...     1.0, classes=[0, 1], x_norm=1.0
+    ... ).fit(census.X, census.y)
     >>> private_accuracy(model, others.X, others.y, epsilon=0.5).measure
     'accuracy'
     """
@@ -242,7 +246,9 @@ def private_rmse(
     >>> from tacit.linear_model import LinearRegression
     >>> from tacit.model_selection import private_rmse
     >>> X = make_census(5000, random_state=0).X
-    >>> model = LinearRegression(1.0, y_range=(0, 1)).fit(X[:4000, 1:], X[:4000, 0])
+    >>> model = LinearRegression(
+    ...     1.0, y_range=(0, 1), x_norm=1.0
+    ... ).fit(X[:4000, 1:], X[:4000, 0])
     >>> private_rmse(model, X[4000:, 1:], X[4000:, 0], epsilon=0.5).measure
     'root mean squared error'
     """

@@ -155,7 +155,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     >>> from tacit.model_selection import PrivateSearchCV
     >>> census = make_census(4000, random_state=0)
     >>> search = PrivateSearchCV(
-    ...     LogisticRegression(classes=[0, 1]),
+    ...     LogisticRegression(classes=[0, 1], x_norm=1.0),
     ...     {"x_norm": [0.5, 1.0, 2.0], "ridge": [0.0, 10.0]},
     ...     epsilon=2.0,
     ... )

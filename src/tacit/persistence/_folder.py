@@ -142,7 +142,9 @@ def save_model(
     >>> from tacit.linear_model import LogisticRegression
     >>> from tacit.persistence import load_model, save_model
     >>> census = make_census(2000, random_state=0)
-    >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(census.X, census.y)
+    >>> model = LogisticRegression(
+    ...     1.0, classes=[0, 1], x_norm=1.0
+    ... ).fit(census.X, census.y)
     >>> with TemporaryDirectory() as root:
     ...     again = load_model(save_model(model, f"{root}/census"))
     >>> bool((again.predict(census.X) == model.predict(census.X)).all())

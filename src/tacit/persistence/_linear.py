@@ -18,6 +18,7 @@ from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError
 from tacit.persistence._json import checked_keys
 from tacit.persistence._values import array_from, array_to, decode, encode
+from tacit.solvers._auto import SPARSE_ENTRY
 
 __all__ = ["capture_linear", "labels_from", "restore_linear"]
 
@@ -194,11 +195,19 @@ def _check_bounds(estimator: Any) -> None:
         size, norm = estimator.x_max, "linf"
     else:
         size, norm = estimator.x_norm, estimator.bound_norm
-    if float(size) != bounds.x_norm or norm not in ("auto", bounds.norm):
+    # without a size of its own, a model took what a transformer declared
+    known = size is None or bounds.x_norm in _sizes(float(size), bounds, norm)
+    if not known or norm not in ("auto", bounds.norm):
         raise ModelFileError(
             "The bounds of rows in 'parameters' are not those of the fit, in 'bounds'; "
             "set x_norm, x_max or bound_norm back, or fit again."
         )
+
+
+def _sizes(size: float, bounds: RowBounds, norm: str) -> tuple[float, ...]:
+    """Return the bounds that a fit may have had with this parameter."""
+    chosen = norm == "auto" and bounds.norm == "linf"
+    return (size, SPARSE_ENTRY * size) if chosen else (size,)
 
 
 def _loss(estimator: Any, data: Any, labels: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from tacit import preprocessing
 from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError
-from tacit.preprocessing._columns import columns_of, norm_bound, public_ranges
+from tacit.preprocessing._columns import columns_of, public_ranges
 
 __all__ = [
     "capture_step",
@@ -95,7 +95,7 @@ def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     else:
         step.lower_, step.upper_ = arrays["lower"], arrays["upper"]
         _require_possible((step.lower_ < step.upper_).all())
-        step.x_norm_ = norm_bound(p, max(map(abs, step._target)))
+        step._bound_entries(p, step._largest_entry())
 
 
 def _require_possible(usable: Any) -> None:

@@ -15,7 +15,6 @@ from tacit.preprocessing._columns import (
     LARGEST,
     Ranges,
     checked_pair,
-    norm_bound,
     reach_after,
     standardized,
     stretched,
@@ -85,6 +84,8 @@ class PrivateStandardScaler(PrivateTransformer[MomentsPlan | SquaresPlan]):
         Range of each column.
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row.
+    x_max_ : float
+        Public bound on the absolute value of an entry of a transformed row.
     feature_bounds_ : ndarray of shape (n_features,)
         Bounds on the absolute values of transformed columns, which follow from the
         ranges, ``limit`` and what was released: ready for the ``feature_bounds`` of a
@@ -169,10 +170,13 @@ class PrivateStandardScaler(PrivateTransformer[MomentsPlan | SquaresPlan]):
         mean, scale = plan.run(X, rng, self._least_scale)
         self._keep(mean, scale, plan.ranges)
 
+    def _largest_entry(self) -> float:
+        return float(self.limit)
+
     def _keep(self, mean: Floats, scale: Floats, ranges: Ranges) -> None:
         """Keep what was released, and the bounds that follow from it."""
         self.mean_, self.scale_ = mean, scale
-        self.x_norm_ = norm_bound(len(mean), self._limit)
+        self._bound_entries(len(mean), self._largest_entry())
         self.feature_bounds_ = reach_after(ranges, mean, scale, self._limit)
 
     def _takes_sparse(self, X: Any, *, fitting: bool) -> bool:
@@ -236,6 +240,8 @@ class PrivateQuantileBounds(PrivateTransformer[QuantilesPlan]):
         Range of each column.
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row.
+    x_max_ : float
+        Public bound on the absolute value of an entry of a transformed row.
     privacy_ : PrivacyReport
         Guarantee, spend and assumptions.
 
@@ -304,10 +310,13 @@ class PrivateQuantileBounds(PrivateTransformer[QuantilesPlan]):
             ranges, (low, high), budget, n_cells=n_cells, noise=self.noise
         )
 
+    def _largest_entry(self) -> float:
+        return max(map(abs, checked_pair(self.target, "target")))
+
     def _learn(self, plan: QuantilesPlan, X: Any, rng: Generator) -> None:
         parts = np.sort(plan.run(X, rng), axis=0)
         self.lower_, self.upper_ = apart(parts, self._least_width, plan.ranges)
-        self.x_norm_ = norm_bound(X.shape[1], max(map(abs, self._target)))
+        self._bound_entries(X.shape[1], self._largest_entry())
 
     def transform(self, X: Any) -> Any:
         """Return the rows in the target range.

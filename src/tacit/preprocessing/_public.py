@@ -14,10 +14,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from tacit._estimators import Saved, all_or_nothing, checked_shape, checked_values
 from tacit.data.bounds import canonical
+from tacit.preprocessing._bounded import BoundedOutput
 from tacit.preprocessing._columns import (
     checked_pair,
     columns_of,
-    norm_bound,
     of_each_column,
     public_fill,
     public_ranges,
@@ -35,7 +35,9 @@ from tacit.preprocessing._parameters import (
 __all__ = ["PublicOneHot", "PublicScaler"]
 
 
-class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PublicScaler(
+    BoundedOutput, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     """Min-max scaling of columns from public ranges to a public target range.
 
     Values outside the range are clipped to it.
@@ -58,6 +60,8 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Range of each column.
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row.
+    x_max_ : float
+        Public bound on the absolute value of an entry of a transformed row.
     n_features_in_ : int
         Number of columns.
 
@@ -100,7 +104,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             target = checked_pair(self.target, "target")
             self._fill, self._target = public_fill(self.missing, columns), target
             self.ranges_ = ranges
-            self.x_norm_ = norm_bound(len(columns), max(map(abs, target)))
+            self._bound_entries(len(columns), max(map(abs, target)))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -129,7 +133,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class PublicOneHot(TransformerMixin, BaseEstimator):
+class PublicOneHot(BoundedOutput, TransformerMixin, BaseEstimator):
     """One-hot encoding of public categories, with one column for all others.
 
     Parameters
@@ -151,6 +155,8 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row: the root of the
         number of columns.
+    x_max_ : float
+        Public bound on the absolute value of an entry of a transformed row.
     n_features_in_ : int
         Number of columns.
 
@@ -192,7 +198,8 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
                 -1 if self.other is None else categories.index(self.other)
                 for categories in self.categories_
             ]
-            self.x_norm_ = norm_bound(self.n_features_in_, 1.0)
+            # one indicator a column, at most
+            self._bound_entries(self.n_features_in_, 1.0)
         return self
 
     def transform(self, X: Any) -> Any:

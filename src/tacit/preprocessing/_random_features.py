@@ -17,6 +17,7 @@ from tacit._estimators import Saved, all_or_nothing, checked_shape, checked_valu
 from tacit._random import RandomSource, public_generator
 from tacit.mechanisms.noise import float_normal
 from tacit.mechanisms.subsets import random_blocks
+from tacit.preprocessing._bounded import BoundedOutput
 from tacit.preprocessing._columns import (
     Ranges,
     columns_of,
@@ -50,7 +51,7 @@ SPLITS = 2**20
 
 
 # deep: TransformerMixin and BaseEstimator are those of scikit-learn
-class DrawnFeatures(TransformerMixin, BaseEstimator):
+class DrawnFeatures(BoundedOutput, TransformerMixin, BaseEstimator):
     """Features of single rows by a public structure that is drawn without data."""
 
     saved: ClassVar[Saved]
@@ -59,7 +60,6 @@ class DrawnFeatures(TransformerMixin, BaseEstimator):
     missing: Any
     random_state: RandomSource
     ranges_: Ranges
-    x_norm_: float
     n_features_in_: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -71,7 +71,7 @@ class DrawnFeatures(TransformerMixin, BaseEstimator):
             self._fill = public_fill(self.missing, columns)
             self._draw()
             # exact, as WITHIN leaves room for rounding
-            self.x_norm_ = 1.0
+            self.x_norm_ = self.x_max_ = 1.0
         return self
 
     def transform(self, X: Any) -> Any:
@@ -169,6 +169,8 @@ class RandomFourierFeatures(DrawnFeatures):
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row, 1.0. All rows have this
         norm up to rounding.
+    x_max_ : float
+        Public bound on the absolute value of an entry of a transformed row.
     n_features_in_ : int
         Number of columns.
 
@@ -306,6 +308,8 @@ class RandomPartitionTrees(DrawnFeatures):
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row, 1.0. All rows have this
         norm up to rounding.
+    x_max_ : float
+        Public bound on the absolute value of an entry of a transformed row.
     n_features_in_ : int
         Number of columns.
 

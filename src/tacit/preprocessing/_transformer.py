@@ -24,8 +24,16 @@ from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
+from tacit.data.declared import DeclaredBounds
 from tacit.mechanisms.noise import check_noise
-from tacit.preprocessing._columns import Ranges, columns_of, public_ranges, require_zero
+from tacit.preprocessing._bounded import BoundedOutput
+from tacit.preprocessing._columns import (
+    Ranges,
+    columns_of,
+    norm_bound,
+    public_ranges,
+    require_zero,
+)
 from tacit.preprocessing._parameters import checked_budget_numbers
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 
@@ -49,7 +57,12 @@ P = TypeVar("P", bound=TransformerPlan)
 
 
 class PrivateTransformer(
-    OneToOneFeatureMixin, TransformerMixin, ExplicitSeed, BaseEstimator, Generic[P]
+    BoundedOutput,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    ExplicitSeed,
+    BaseEstimator,
+    Generic[P],
 ):
     """A fit that plans without data, charges, and then learns.
 
@@ -129,6 +142,13 @@ class PrivateTransformer(
         # what is kept of the parameters for `transform` stays that of the last fit
         return copy(self)._planned(public_ranges(self.ranges, columns), int(n_rows))[1]
 
+    def _output_bounds(self, n_columns: int) -> DeclaredBounds:
+        """Return the bounds of transformed rows, which hold whatever is learned."""
+        largest = self._largest_entry()
+        return DeclaredBounds(
+            norm_bound(n_columns, largest), largest, type(self).__name__
+        )
+
     def _least_rows(self) -> int:
         """Return the fewest rows to learn from: any number where it is private."""
         return 2 if Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE else 0
@@ -152,6 +172,10 @@ class PrivateTransformer(
     def _takes_sparse(self, X: Any, *, fitting: bool) -> bool:
         """Return whether sparse rows are taken, or say how they would be."""
         return False
+
+    @abstractmethod
+    def _largest_entry(self) -> float:
+        """Return the bound on entries of transformed rows, by the parameters."""
 
     @abstractmethod
     def _plan(self, ranges: Ranges, budget: Budget, n_rows: int) -> P: ...

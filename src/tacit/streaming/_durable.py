@@ -61,12 +61,16 @@ class DurableStream(LockedFolder):
     >>> import numpy as np
     >>> from tacit.streaming import OnlineLinearRegression
     >>> from tacit.streaming import DurableStream
-    >>> model = OnlineLinearRegression(1.0, 1e-6, horizon=10, y_range=(0.0, 1.0))
+    >>> model = OnlineLinearRegression(
+    ...     1.0, 1e-6, horizon=10, y_range=(0.0, 1.0), x_norm=1.0
+    ... )
     >>> with TemporaryDirectory() as folder:
     ...     with DurableStream(model, folder + "/ward") as stream:
     ...         _ = stream.partial_fit(np.ones((5, 2)) / 2, np.ones(5))
     ...     # another process resumes where this one stopped
-    ...     again = OnlineLinearRegression(1.0, 1e-6, horizon=10, y_range=(0.0, 1.0))
+    ...     again = OnlineLinearRegression(
+    ...         1.0, 1e-6, horizon=10, y_range=(0.0, 1.0), x_norm=1.0
+    ...     )
     ...     with DurableStream(again, folder + "/ward") as stream:
     ...         print(stream.n_steps, bool((again.coef_ == model.coef_).all()))
     1 True

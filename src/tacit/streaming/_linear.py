@@ -18,6 +18,7 @@ from tacit._estimators import (
 )
 from tacit._validate import public_range
 from tacit.data import RowBounds
+from tacit.data.declared import given_norm
 from tacit.privacy import Budget
 from tacit.streaming._model import PlannedStream, StreamLearner, StreamTerms
 from tacit.streaming._reader import LinearReader, TargetRange, constant_feature
@@ -75,7 +76,7 @@ class StreamRegressor(RegressorMixin):
     """Mixin of linear regressions with a public range of targets."""
 
     y_range: Any
-    x_norm: float
+    x_norm: float | None
     fit_intercept: bool
     coef_: Any
     intercept_: Any
@@ -86,7 +87,7 @@ class StreamRegressor(RegressorMixin):
         return targets.center, targets.scale
 
     def _reader(self) -> LinearReader:
-        bounds = RowBounds(self.x_norm)
+        bounds = RowBounds(given_norm(self.x_norm))
         targets = TargetRange.of(self.y_range, self.fit_intercept)
         if targets.scale / min(bounds.x_norm, 1.0) > MAX_RESIDUAL_RATIO:
             raise ValueError(
@@ -94,7 +95,7 @@ class StreamRegressor(RegressorMixin):
                 f"would not be finite numbers, got {self.y_range!r}; rescale the "
                 "targets."
             )
-        constant = constant_feature(self.x_norm, self.fit_intercept)
+        constant = constant_feature(bounds.x_norm, self.fit_intercept)
         return LinearReader(bounds, constant, targets)
 
     def _table_targets(self, X: Any, y: Any) -> NDArray[Any]:

@@ -180,7 +180,7 @@ class RiverClassifier(_RowByRow, base.Classifier):
     >>> from tacit.streaming.river import RiverClassifier
     >>> rows = [({"a": (-1) ** i / 2, "b": 0.5}, i % 2 == 0) for i in range(400)]
     >>> model = OnlineLogisticRegression(
-    ...     5.0, 1e-6, horizon=40, rows_per_step=10, classes=[False, True]
+    ...     5.0, 1e-6, horizon=40, rows_per_step=10, classes=[False, True], x_norm=1.0
     ... )
     >>> private = RiverClassifier(model, ["a", "b"])
     >>> found = evaluate.progressive_val_score(rows, private, metrics.Accuracy())
@@ -263,7 +263,9 @@ class RiverRegressor(_RowByRow, base.Regressor):
     --------
     >>> from tacit.streaming import OnlineLinearRegression
     >>> from tacit.streaming.river import RiverRegressor
-    >>> model = OnlineLinearRegression(1.0, 1e-6, horizon=5, y_range=(0.0, 10.0))
+    >>> model = OnlineLinearRegression(
+    ...     1.0, 1e-6, horizon=5, y_range=(0.0, 10.0), x_norm=1.0
+    ... )
     >>> private = RiverRegressor(model, ["size"], after_horizon="stop")
     >>> private.predict_one({"size": 0.3})
     5.0

@@ -352,7 +352,7 @@ def test_threads_may_fork_at_the_same_time(sqlite_url):
 
 def test_a_fit_charges_before_it_runs_and_a_failure_stays_charged(ledger):
     X, y = np.eye(40) / 2, np.arange(40) % 2
-    model = LogisticRegression(epsilon=0.25, delta=1e-8, classes=[0, 1])
+    model = LogisticRegression(epsilon=0.25, delta=1e-8, classes=[0, 1], x_norm=1.0)
     model.fit(X, y, ledger=ledger)
     assert ledger.history()[1].label == "LogisticRegression"
     assert ledger.history()[1].promise["epsilon"] == 0.25

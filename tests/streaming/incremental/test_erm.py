@@ -31,7 +31,9 @@ TWO, Y = ["no", "yes"], (-1.0, 1.0)
 def sums(part=1.0, **changes):
     """Return least squares whose only coefficient is a noisy sum of the features."""
     solver = NoisySum(part)
-    return LinearRegression(y_range=Y, solver=solver, fit_intercept=False, **changes)
+    return LinearRegression(
+        y_range=Y, solver=solver, fit_intercept=False, **changes, x_norm=1.0
+    )
 
 
 def steps(rng, n_steps, n_rows=5, p=2):
@@ -112,14 +114,23 @@ def test_rows_are_kept_in_few_blocks():
 @pytest.mark.parametrize(
     ("estimator", "inside"),
     [
-        (SimplexRegressor(y_range=Y, radius=2.0), lambda w: Simplex().contains(w / 2)),
         (
-            LinearRegression(y_range=Y, penalty=Box(0.5, 2.0), fit_intercept=False),
+            SimplexRegressor(y_range=Y, radius=2.0, x_max=1.0),
+            lambda w: Simplex().contains(w / 2),
+        ),
+        (
+            LinearRegression(
+                y_range=Y, penalty=Box(0.5, 2.0), fit_intercept=False, x_norm=1.0
+            ),
             lambda w: (w >= 0.5).all() and (w <= 2).all(),
         ),
         (
             LinearRegression(
-                y_range=Y, penalty=L1Ball(0.3), fit_intercept=False, bound_norm="linf"
+                y_range=Y,
+                penalty=L1Ball(0.3),
+                fit_intercept=False,
+                bound_norm="linf",
+                x_norm=1.0,
             ),
             L1Ball(0.3).contains,
         ),
@@ -134,11 +145,11 @@ def test_every_output_is_in_the_set(estimator, inside, rng):
 def test_the_model_before_the_first_fit_is_the_middle(rng):
     shared = {"horizon": 4, "update_every": 4}
     X, y = next(steps(rng, 1))
-    linear = IncrementalERM(LinearRegression(y_range=(90, 110)), **shared)
+    linear = IncrementalERM(LinearRegression(y_range=(90, 110), x_norm=1.0), **shared)
     linear.partial_fit(X, y)
     assert_array_equal(linear.coef_, np.zeros(2))
     assert_array_equal(linear.predict(X), np.full(5, 100.0))
-    labels = IncrementalERM(LogisticRegression(classes=TWO), **shared)
+    labels = IncrementalERM(LogisticRegression(classes=TWO, x_norm=1.0), **shared)
     labels.partial_fit(X, np.where(y > 0, "yes", "no"))
     assert_array_equal(labels.predict_proba(X), np.full((5, 2), 0.5))
     assert labels.last_refit_ == linear.last_refit_ == 0
@@ -198,16 +209,16 @@ def test_labels_and_tables_of_all_kinds_are_taken(rng):
     X = rng.normal(size=(60, 3)) / 3
     y = np.where(X[:, 0] > 0, "yes", "no")
     seeded = {"horizon": 2, "rows_per_step": 30, "random_state": 3}
-    estimator = LogisticRegression(classes=TWO)
+    estimator = LogisticRegression(classes=TWO, x_norm=1.0)
     first = IncrementalERM(estimator, **seeded).fit(X, y)
     for other in (X.tolist(), sparse.csr_matrix(X), pd.DataFrame(X)):
         again = IncrementalERM(estimator, **seeded).fit(other, y.tolist())
         assert_array_equal(again.coef_, first.coef_)
-    codes = LogisticRegression(classes=[False, True])
+    codes = LogisticRegression(classes=[False, True], x_norm=1.0)
     numbers = IncrementalERM(codes, **seeded).fit(X, y == "yes")
     assert_array_equal(numbers.coef_, first.coef_)
     assert numbers.predict(X).dtype == bool
-    three = LogisticRegression(classes=[5, 7, 9])
+    three = LogisticRegression(classes=[5, 7, 9], x_norm=1.0)
     more = IncrementalERM(three, **seeded).fit(
         X, np.array([5, 7, 9])[np.arange(60) % 3]
     )
@@ -256,7 +267,7 @@ def test_what_is_shown_is_a_model_of_its_own(rng):
 
 
 def test_a_classifier_stays_one():
-    model = IncrementalERM(LogisticRegression(classes=TWO))
+    model = IncrementalERM(LogisticRegression(classes=TWO, x_norm=1.0))
     assert is_classifier(model)
     assert hasattr(model, "predict_proba")
     assert hasattr(model, "decision_function")
@@ -267,8 +278,8 @@ def test_a_classifier_stays_one():
     [
         (3, "estimator must be an object of a class of tacit.linear_model, got int"),
         (LogisticRegression, "estimator must be an object"),
-        (LogisticRegression(), "classes of the estimator must be given"),
-        (LinearRegression(), "y_range must be given"),
+        (LogisticRegression(x_norm=1.0), "classes of the estimator must be given"),
+        (LinearRegression(x_norm=1.0), "y_range must be given"),
     ],
     ids=str,
 )
@@ -280,7 +291,7 @@ def test_estimators_that_cannot_be_planned_are_refused(estimator, words, rng):
 
 
 def test_the_estimator_given_is_left_as_it_is(rng):
-    estimator = LinearRegression(y_range=Y, epsilon=0.3, expected_rows=9)
+    estimator = LinearRegression(y_range=Y, epsilon=0.3, expected_rows=9, x_norm=1.0)
     before = estimator.get_params()
     IncrementalERM(estimator, horizon=2).fit(*next(steps(rng, 1)))
     assert estimator.get_params() == before

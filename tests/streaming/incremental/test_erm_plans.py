@@ -47,32 +47,40 @@ from tacit.streaming.incremental._refit_plan import (
 
 Y, TWO = (-2.0, 3.0), ["no", "yes"]
 ESTIMATORS = {
-    "logistic": LogisticRegression(classes=TWO),
-    "softmax": LogisticRegression(classes=range(3)),
-    "svc": LinearSVC(classes=TWO),
-    "linear": LinearRegression(y_range=Y),
-    "ridge": Ridge(y_range=Y),
-    "huber": HuberRegressor(y_range=Y),
-    "simplex": SimplexRegressor(y_range=Y),
+    "logistic": LogisticRegression(classes=TWO, x_norm=1.0),
+    "softmax": LogisticRegression(classes=range(3), x_norm=1.0),
+    "svc": LinearSVC(classes=TWO, x_norm=1.0),
+    "linear": LinearRegression(y_range=Y, x_norm=1.0),
+    "ridge": Ridge(y_range=Y, x_norm=1.0),
+    "huber": HuberRegressor(y_range=Y, x_norm=1.0),
+    "simplex": SimplexRegressor(y_range=Y, x_max=1.0),
     "lasso": Lasso(feature_bounds=1.0, y_range=Y, alpha=0.01),
     "net": ElasticNet(feature_bounds=1.0, y_range=Y, alpha=0.01),
     "sparse logistic": SparseLogisticRegression(feature_bounds=1.0, classes=TWO),
     "selected": SparseLinearRegression(
         n_features_to_select=1, feature_bounds=1.0, y_range=Y
     ),
-    "noisy_sgd": LogisticRegression(classes=TWO, solver="noisy_sgd"),
-    "permuted_sgd": LogisticRegression(classes=TWO, solver="permuted_sgd"),
-    "online_to_batch": LogisticRegression(classes=TWO, solver="online_to_batch"),
-    "amp": LogisticRegression(classes=TWO, solver="amp"),
-    "output": LogisticRegression(classes=TWO, solver="output_perturbation"),
+    "noisy_sgd": LogisticRegression(classes=TWO, solver="noisy_sgd", x_norm=1.0),
+    "permuted_sgd": LogisticRegression(classes=TWO, solver="permuted_sgd", x_norm=1.0),
+    "online_to_batch": LogisticRegression(
+        classes=TWO, solver="online_to_batch", x_norm=1.0
+    ),
+    "amp": LogisticRegression(classes=TWO, solver="amp", x_norm=1.0),
+    "output": LogisticRegression(classes=TWO, solver="output_perturbation", x_norm=1.0),
     "frank_wolfe": LinearRegression(
-        y_range=Y, bound_norm="linf", penalty=L1Ball(3.0), solver="frank_wolfe"
+        y_range=Y,
+        bound_norm="linf",
+        penalty=L1Ball(3.0),
+        solver="frank_wolfe",
+        x_norm=1.0,
     ),
     "gcd": Lasso(feature_bounds=1.0, y_range=Y, solver="gcd"),
-    "ada_ssp": LinearRegression(y_range=Y, solver="ada_ssp"),
-    "adaptive_ridge": Ridge(y_range=Y, solver="adaptive_ridge"),
-    "quadratic": LinearRegression(y_range=Y, solver="quadratic_perturbation"),
-    "blocks": LinearRegression(y_range=Y, solver="sample_and_aggregate"),
+    "ada_ssp": LinearRegression(y_range=Y, solver="ada_ssp", x_norm=1.0),
+    "adaptive_ridge": Ridge(y_range=Y, solver="adaptive_ridge", x_norm=1.0),
+    "quadratic": LinearRegression(
+        y_range=Y, solver="quadratic_perturbation", x_norm=1.0
+    ),
+    "blocks": LinearRegression(y_range=Y, solver="sample_and_aggregate", x_norm=1.0),
 }
 REPLACE_ALONE = {"permuted_sgd"}
 CASES = [
@@ -147,7 +155,7 @@ def test_even_shares_have_the_same_noise():
 
 
 def test_harmonic_shares_fall_with_the_rows():
-    estimator = Ridge(y_range=Y, alpha=1.0, solver="ada_ssp")
+    estimator = Ridge(y_range=Y, alpha=1.0, solver="ada_ssp", x_norm=1.0)
     planned = IncrementalERM(estimator, horizon=8, update_every=2).plan(2)
     squared = [refit.event.multiplier**-2 for refit in planned.learner.refits]
     harmonic = sum(1 / m for m in range(1, 5))
@@ -232,7 +240,7 @@ def test_published_intervals_balance_noise():
 
 
 def test_the_published_interval_is_taken_for_published_shares():
-    estimator = LogisticRegression(classes=TWO, fit_intercept=False)
+    estimator = LogisticRegression(classes=TWO, fit_intercept=False, x_norm=1.0)
     model = IncrementalERM(
         estimator, 0.5, horizon=1000, rows_per_step=10, accounting="paper"
     )
@@ -347,7 +355,7 @@ def test_where_no_better_bound_is_known_rows_of_a_person_are_a_chain(accounting)
 
 
 def test_a_plan_that_rests_on_the_number_of_rows_is_refused():
-    estimator = SimplexRegressor(y_range=Y, solver="entropy_sampling")
+    estimator = SimplexRegressor(y_range=Y, solver="entropy_sampling", x_max=1.0)
     with pytest.raises(PlanError, match="depends on the number of rows"):
         IncrementalERM(estimator, horizon=4).plan(2)
 
@@ -358,11 +366,11 @@ def test_a_budget_that_no_fit_can_do_with_is_refused():
             part = Budget(50.0, budget.delta, budget.neighbors)
             return super().plan(problem, part)
 
-    estimator = LinearRegression(y_range=Y, solver=Greedy())
+    estimator = LinearRegression(y_range=Y, solver=Greedy(), x_norm=1.0)
     with pytest.raises(PlanError, match="enough for each fit"):
         IncrementalERM(estimator, 1.0, horizon=2).plan(2)
     # without the greed there is a share for it
-    honest = LinearRegression(y_range=Y, solver=NoisySum())
+    honest = LinearRegression(y_range=Y, solver=NoisySum(), x_norm=1.0)
     assert_used_up(IncrementalERM(honest, 1.0, horizon=2).plan(2))
 
 

@@ -27,7 +27,7 @@ def read(model, X, y):
 
 @pytest.mark.parametrize("bad", BAD_X, ids=str)
 def test_an_unusable_row_is_the_same_whatever_it_holds(bad, rng):
-    model, X, y = begun(LogisticRegression(classes=TWO), rng)
+    model, X, y = begun(LogisticRegression(classes=TWO, x_norm=1.0), rng)
     broken = X.copy()
     broken[2, 1] = bad
     seen, codes = read(model, broken, y)
@@ -38,7 +38,7 @@ def test_an_unusable_row_is_the_same_whatever_it_holds(bad, rng):
 
 
 def test_unknown_labels_are_unusable_rows(rng):
-    model, X, _ = begun(LogisticRegression(classes=TWO), rng)
+    model, X, _ = begun(LogisticRegression(classes=TWO, x_norm=1.0), rng)
     y = np.empty(len(BAD_LABELS), dtype=object)
     y[:] = BAD_LABELS
     X = rng.uniform(size=(len(y), 2))
@@ -52,21 +52,26 @@ def test_unknown_labels_are_unusable_rows(rng):
 
 
 def test_unusable_targets_are_the_middle(rng):
-    model, X, y = begun(LinearRegression(y_range=(90, 110)), rng)
+    model, X, y = begun(LinearRegression(y_range=(90, 110), x_norm=1.0), rng)
     y = y + 100
     y[3] = np.nan
     seen, values = read(model, X, y)
     assert_array_equal(seen[3], 0.0)
     assert values[3] == 100.0
-    without = begun(LinearRegression(y_range=(90, 110), fit_intercept=False), rng)[0]
+    without = begun(
+        LinearRegression(y_range=(90, 110), fit_intercept=False, x_norm=1.0), rng
+    )[0]
     assert read(without, X, y)[1][3] == 0.0
-    simplex = begun(SimplexRegressor(y_range=(90, 110)), rng)[0]
+    simplex = begun(SimplexRegressor(y_range=(90, 110), x_max=1.0), rng)[0]
     assert read(simplex, X, y)[1][3] == 90.0
 
 
 def test_unusable_rows_are_left_out_where_numbers_of_rows_are_private(rng):
     model, X, y = begun(
-        LinearRegression(y_range=Y), rng, delta=1e-6, neighbors="add_or_remove_one"
+        LinearRegression(y_range=Y, x_norm=1.0),
+        rng,
+        delta=1e-6,
+        neighbors="add_or_remove_one",
     )
     broken = X.copy()
     broken[1, 0] = np.nan
@@ -77,7 +82,7 @@ def test_unusable_rows_are_left_out_where_numbers_of_rows_are_private(rng):
 
 def test_unusable_rows_have_labels_of_all_classes():
     solver, seen = watched(lambda rows: rows.arrays()[1].tolist())
-    estimator = LogisticRegression(classes=TWO, solver=solver)
+    estimator = LogisticRegression(classes=TWO, solver=solver, x_norm=1.0)
     model = IncrementalERM(estimator, horizon=2, update_every=2)
     model.partial_fit(np.full((3, 2), np.nan), ["no", "yes", "no"])
     model.partial_fit(np.zeros((1, 2)), ["no"])
@@ -87,7 +92,10 @@ def test_unusable_rows_have_labels_of_all_classes():
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_or_remove_one"])
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_hardly_any_rows_are_enough(neighbors, n_rows, rng):
-    for estimator in (LogisticRegression(classes=TWO), LinearRegression(y_range=Y)):
+    for estimator in (
+        LogisticRegression(classes=TWO, x_norm=1.0),
+        LinearRegression(y_range=Y, x_norm=1.0),
+    ):
         model = IncrementalERM(estimator, 1.0, 1e-6, horizon=2, neighbors=neighbors)
         for X, y in steps(rng, 2, n_rows=n_rows):
             labels = np.where(y > 0, "yes", "no")

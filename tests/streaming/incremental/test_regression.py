@@ -24,13 +24,16 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=str)
 
 
 ESTIMATORS = [
-    IncrementalLinearRegression(y_range=(-3, 3), horizon=40, random_state=0),
+    IncrementalLinearRegression(
+        y_range=(-3, 3), horizon=40, random_state=0, x_norm=1.0
+    ),
     IncrementalLinearRegression(
         y_range=(-3, 3),
         horizon=40,
         constraint=L2Ball(2.0),
         method=GradientRegression(most_iterations=5),
         random_state=0,
+        x_norm=1.0,
     ),
 ]
 
@@ -49,7 +52,7 @@ def table(rng, n=4000, p=3, low=-1.0, high=1.0, fill=1.0):
 def model(**options):
     given = {"horizon": 10, "rows_per_step": 400, "y_range": (-1.0, 1.0)}
     return IncrementalLinearRegression(
-        1.0, 1e-6, random_state=0, **{**given, **options}
+        1.0, 1e-6, random_state=0, **{**given, **options}, x_norm=1.0
     )
 
 
@@ -126,6 +129,7 @@ def test_extreme_budgets_and_horizons_work(epsilon, horizon, neighbors, rng):
             y_range=(-1, 1),
             constraint=constraint,
             neighbors=neighbors,
+            x_norm=1.0,
         )
         for start in range(0, len(X), 50):
             fitted.partial_fit(X[start : start + 50], y[start : start + 50])
@@ -344,6 +348,7 @@ def test_a_set_that_derives_from_one_of_the_library_is_refused(fit_intercept, me
         constraint=Ball(1.0),
         fit_intercept=fit_intercept,
         method=method,
+        x_norm=1.0,
     )
     with pytest.raises(ValueError, match="constraint must not derive from L2Ball"):
         model.partial_fit(np.ones((5, 2)), np.ones(5), ledger=ledger)

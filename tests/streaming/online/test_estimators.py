@@ -19,12 +19,14 @@ from tacit.streaming import (
 from tacit.streaming.online._logistic import methods
 
 ESTIMATORS = [
-    OnlineLogisticRegression(horizon=40),
+    OnlineLogisticRegression(horizon=40, x_norm=1.0),
     OnlineLogisticRegression(epsilon=1e4, x_norm=10.0, random_state=0),
-    OnlineLogisticRegression(method="quadratic_leader", horizon=40, random_state=0),
-    OnlineLinearRegression(y_range=(-3, 3), horizon=40, random_state=0),
+    OnlineLogisticRegression(
+        method="quadratic_leader", horizon=40, random_state=0, x_norm=1.0
+    ),
+    OnlineLinearRegression(y_range=(-3, 3), horizon=40, random_state=0, x_norm=1.0),
     OnlineLinearRegression(
-        y_range=(-3, 3), horizon=40, method="gradient_sums", random_state=0
+        y_range=(-3, 3), horizon=40, method="gradient_sums", random_state=0, x_norm=1.0
     ),
 ]
 PERTURBED = ("implicit", "gradient", "leader")
@@ -66,7 +68,13 @@ def regress(model, n_steps, n_rows, center=0.0, size=1.0, seed=0):
 )
 def test_two_labels_of_any_kind_are_learned(labels, seed):
     model = OnlineLogisticRegression(
-        1.0, 1e-6, horizon=100, rows_per_step=100, classes=labels, random_state=seed
+        1.0,
+        1e-6,
+        horizon=100,
+        rows_per_step=100,
+        classes=labels,
+        random_state=seed,
+        x_norm=1.0,
     )
     assert classify(model, 100, 100, labels) > 0.85
     assert model.coef_.shape == (1, 3)
@@ -86,6 +94,7 @@ def test_three_labels_are_learned_jointly(method, neighbors, seed):
         method=method,
         neighbors=neighbors,
         random_state=seed,
+        x_norm=1.0,
     )
     assert classify(model, 100, 100, ("a", "b", "c")) > 0.8
     P = model.predict_proba(np.zeros((2, 3)))
@@ -97,7 +106,13 @@ def test_three_labels_are_learned_jointly(method, neighbors, seed):
 
 def test_rare_labels_do_no_harm(seed):
     model = OnlineLogisticRegression(
-        1.0, 1e-6, horizon=100, rows_per_step=50, classes=(0, 1), random_state=seed
+        1.0,
+        1e-6,
+        horizon=100,
+        rows_per_step=50,
+        classes=(0, 1),
+        random_state=seed,
+        x_norm=1.0,
     )
     rng = as_generator(seed)
     wrong = 0
@@ -130,6 +145,7 @@ def test_targets_in_any_unit_are_learned(method, center, size, y_range, seed):
         y_range=y_range,
         method=method,
         random_state=seed,
+        x_norm=1.0,
     )
     assert regress(model, 100, 200, center, size) < 0.5
     assert model.coef_.shape == (3,)
@@ -138,7 +154,13 @@ def test_targets_in_any_unit_are_learned(method, center, size, y_range, seed):
 
 def test_without_an_intercept_zero_stays_zero():
     model = OnlineLinearRegression(
-        1.0, 1e-6, horizon=5, rows_per_step=20, y_range=(0, 5), fit_intercept=False
+        1.0,
+        1e-6,
+        horizon=5,
+        rows_per_step=20,
+        y_range=(0, 5),
+        fit_intercept=False,
+        x_norm=1.0,
     )
     model.partial_fit(np.full((20, 1), 0.5), np.full(20, 2.0))
     assert model.intercept_ == 0.0
@@ -150,10 +172,22 @@ def test_without_an_intercept_zero_stays_zero():
 @pytest.mark.parametrize("method", ["gradient_sums", "quadratic_leader"])
 def test_small_and_large_budgets_and_steps_are_fine(epsilon, rows, method):
     labels = OnlineLogisticRegression(
-        epsilon, 1e-6, horizon=3, rows_per_step=rows, classes=(0, 1), method=method
+        epsilon,
+        1e-6,
+        horizon=3,
+        rows_per_step=rows,
+        classes=(0, 1),
+        method=method,
+        x_norm=1.0,
     )
     numbers = OnlineLinearRegression(
-        epsilon, 1e-6, horizon=3, rows_per_step=rows, y_range=(0, 1), method=method
+        epsilon,
+        1e-6,
+        horizon=3,
+        rows_per_step=rows,
+        y_range=(0, 1),
+        method=method,
+        x_norm=1.0,
     )
     X, y = np.full((rows, 1), 0.3), np.ones(rows)
     for _ in range(3):
@@ -167,14 +201,14 @@ def test_small_and_large_budgets_and_steps_are_fine(epsilon, rows, method):
 def test_perturbed_iterates_go_by_name(method, seed):
     common = {"horizon": 20, "rows_per_step": 50, "random_state": seed}
     labels = OnlineLogisticRegression(
-        8.0, 1e-6, classes=("a", "b", "c"), method=method, **common
+        8.0, 1e-6, classes=("a", "b", "c"), method=method, **common, x_norm=1.0
     )
     assert classify(labels, 20, 50, ("a", "b", "c")) > 0.4
     kind = OneVsRest if method == "implicit" else Softmax
     assert isinstance(labels.loss_, kind)
     np.testing.assert_allclose(labels.predict_proba(np.zeros((2, 3))).sum(axis=1), 1.0)
     numbers = OnlineLinearRegression(
-        1e5, 1e-6, y_range=(-1, 1), method=method, **common
+        1e5, 1e-6, y_range=(-1, 1), method=method, **common, x_norm=1.0
     )
     assert regress(numbers, 20, 50) < 0.8
     assert isinstance(methods()[method], PerturbedIterates)
@@ -185,12 +219,16 @@ def test_auto_is_by_moments_where_steps_are_few_and_by_gradients_where_many():
         return type(model.plan(n_features).learner).__name__
 
     def logistic(horizon):
-        return OnlineLogisticRegression(1.0, 1e-6, horizon=horizon, classes=(0, 1))
+        return OnlineLogisticRegression(
+            1.0, 1e-6, horizon=horizon, classes=(0, 1), x_norm=1.0
+        )
 
     assert learner(logistic(59)) == "QuadraticLearner"
     assert learner(logistic(60)) == "GradientLearner"
     assert learner(logistic(60), 300) == "GradientLearner"
-    linear = OnlineLinearRegression(1.0, 1e-6, horizon=10_000, y_range=(0, 1))
+    linear = OnlineLinearRegression(
+        1.0, 1e-6, horizon=10_000, y_range=(0, 1), x_norm=1.0
+    )
     assert learner(linear) == "QuadraticLearner"
     assert learner(linear, 300) == "GradientLearner"
 
@@ -202,6 +240,7 @@ def test_a_method_object_brings_its_own_settings():
         horizon=9,
         classes=(0, 1),
         method=GradientSums("tree", learning_rate=0.125, noise="float"),
+        x_norm=1.0,
     )
     learner = model.plan(2).learner
     assert learner.rate == 0.125
@@ -213,7 +252,7 @@ def test_a_method_object_brings_its_own_settings():
 
 @pytest.mark.parametrize("method", [GradientSums, 3, "fast"])
 def test_what_is_no_method_is_refused(method):
-    model = OnlineLogisticRegression(classes=(0, 1), method=method)
+    model = OnlineLogisticRegression(classes=(0, 1), method=method, x_norm=1.0)
     with pytest.raises(ValueError, match="method must be one of 'auto'"):
         model.plan(2)
 
@@ -221,7 +260,7 @@ def test_what_is_no_method_is_refused(method):
 def test_the_slope_of_the_logistic_loss_is_capped_where_that_saves_noise():
     def loss(rows):
         model = OnlineLogisticRegression(
-            1.0, 1e-6, horizon=100, rows_per_step=rows, classes=(0, 1)
+            1.0, 1e-6, horizon=100, rows_per_step=rows, classes=(0, 1), x_norm=1.0
         )
         return model.plan(3).learner.problem.loss
 
@@ -231,14 +270,16 @@ def test_the_slope_of_the_logistic_loss_is_capped_where_that_saves_noise():
 
 def test_classes_may_come_with_the_first_step_and_must_stay():
     X, y = np.zeros((4, 2)), np.array(["b", "a", "b", "a"])
-    model = OnlineLogisticRegression(1.0, 1e-6, horizon=3)
+    model = OnlineLogisticRegression(1.0, 1e-6, horizon=3, x_norm=1.0)
     with pytest.raises(ValueError, match="classes must be given"):
         model.partial_fit(X, y)
     model.partial_fit(X, y, classes=["b", "a"])
     model.partial_fit(X, y).partial_fit(X, y, ["a", "b"])
     assert model.classes_.tolist() == ["a", "b"]
     assert any("labels is public" in words for words in model.privacy_.assumptions)
-    again = OnlineLogisticRegression(1.0, 1e-6, horizon=3, classes=("a", "b"))
+    again = OnlineLogisticRegression(
+        1.0, 1e-6, horizon=3, classes=("a", "b"), x_norm=1.0
+    )
     with pytest.raises(ValueError, match="classes must be those"):
         again.partial_fit(X, y, classes=("a", "c"))
     again.partial_fit(X, y)
@@ -250,7 +291,7 @@ def test_classes_may_come_with_the_first_step_and_must_stay():
 
 def test_fit_takes_labels_from_the_table_and_says_so():
     X, y = np.zeros((4, 2)), np.array([3, 1, 2, 1])
-    model = OnlineLogisticRegression(1.0, 1e-6, horizon=3).fit(X, y)
+    model = OnlineLogisticRegression(1.0, 1e-6, horizon=3, x_norm=1.0).fit(X, y)
     assert model.classes_.tolist() == [1, 2, 3]
     assert model.fit(X, np.array([7, 8, 8, 7])).classes_.tolist() == [7, 8]
     with pytest.raises(ValueError, match="one class"):
@@ -258,7 +299,9 @@ def test_fit_takes_labels_from_the_table_and_says_so():
 
 
 def test_words_parameters_and_pipelines():
-    model = OnlineLinearRegression(2.0, y_range=(0, 1), method=QuadraticLeader())
+    model = OnlineLinearRegression(
+        2.0, y_range=(0, 1), method=QuadraticLeader(), x_norm=1.0
+    )
     assert "epsilon=2.0" in repr(model)
     assert model.get_params()["horizon"] == 1000
     twin = clone(model)
@@ -270,7 +313,13 @@ def test_words_parameters_and_pipelines():
 
 def test_predictions_are_of_shortened_rows_and_cut_to_the_range(seed):
     model = OnlineLinearRegression(
-        1.0, 1e-6, horizon=2, rows_per_step=5, y_range=(0, 1), random_state=seed
+        1.0,
+        1e-6,
+        horizon=2,
+        rows_per_step=5,
+        y_range=(0, 1),
+        random_state=seed,
+        x_norm=1.0,
     )
     model.partial_fit(np.full((5, 2), 0.5), np.ones(5))
     far = model.predict(np.array([[1e6, 1e6], [-1e6, 1e6]]))

@@ -42,12 +42,16 @@ def named(X):
 
 def classifier(**given):
     settings = {"horizon": 20, "rows_per_step": 10, "classes": [False, True]}
-    return OnlineLogisticRegression(20.0, 1e-6, random_state=0, **{**settings, **given})
+    return OnlineLogisticRegression(
+        20.0, 1e-6, random_state=0, **{"x_norm": 1.0, **settings, **given}
+    )
 
 
 def regressor(**given):
     settings = {"horizon": 20, "rows_per_step": 10, "y_range": (0.0, 10.0)}
-    return OnlineLinearRegression(20.0, 1e-6, random_state=0, **{**settings, **given})
+    return OnlineLinearRegression(
+        20.0, 1e-6, random_state=0, **{"x_norm": 1.0, **settings, **given}
+    )
 
 
 def test_rivers_own_evaluation_meets_the_model_itself():
@@ -97,14 +101,20 @@ def test_the_model_that_was_given_stays_as_it_was():
 
 
 def test_models_that_are_refitted_predict_before_the_first_step():
-    classifier = IncrementalERM(LogisticRegression(classes=["no", "yes"]), horizon=3)
+    classifier = IncrementalERM(
+        LogisticRegression(classes=["no", "yes"], x_norm=1.0), horizon=3
+    )
     private = RiverClassifier(classifier, ["a"])
     assert private.predict_proba_one({"a": 1.0}) == {"no": 0.5, "yes": 0.5}
     assert private.predict_one({"a": 1.0}) is None
     assert not private._multiclass
-    unknown = RiverClassifier(IncrementalERM(LogisticRegression(), horizon=3), ["a"])
+    unknown = RiverClassifier(
+        IncrementalERM(LogisticRegression(x_norm=1.0), horizon=3), ["a"]
+    )
     assert unknown.predict_proba_one({"a": 1.0}) == {}
-    regressor = IncrementalERM(LinearRegression(y_range=(2.0, 10.0)), horizon=3)
+    regressor = IncrementalERM(
+        LinearRegression(y_range=(2.0, 10.0), x_norm=1.0), horizon=3
+    )
     assert RiverRegressor(regressor, ["a"]).predict_one({"a": 1.0}) == 6.0
 
 

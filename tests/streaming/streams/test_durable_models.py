@@ -23,11 +23,11 @@ TERMS = {"horizon": 6, "rows_per_step": 40, "random_state": 3}
 
 
 def classifier(**parameters):
-    return OnlineLogisticRegression(1.0, 1e-5, **parameters, **TERMS)
+    return OnlineLogisticRegression(1.0, 1e-5, **parameters, **TERMS, x_norm=1.0)
 
 
 def regressor(make, **parameters):
-    return make(1.0, 1e-5, y_range=(-1.0, 1.0), **parameters, **TERMS)
+    return make(1.0, 1e-5, y_range=(-1.0, 1.0), **parameters, **TERMS, x_norm=1.0)
 
 
 MAKERS = {
@@ -58,10 +58,10 @@ MAKERS = {
         for sums in ("blt", "tree", "honaker", "square_root")
     },
     "refits": lambda: IncrementalERM(
-        LogisticRegression(classes=["a", "b"]), 1.0, 1e-5, **TERMS
+        LogisticRegression(classes=["a", "b"], x_norm=1.0), 1.0, 1e-5, **TERMS
     ),
     "refits of numbers": lambda: IncrementalERM(
-        Ridge(y_range=(-1.0, 1.0)), 1.0, 1e-5, **TERMS
+        Ridge(y_range=(-1.0, 1.0), x_norm=1.0), 1.0, 1e-5, **TERMS
     ),
     "experts": lambda: HedgeAggregator(1.0, 1e-5, **TERMS),
 }

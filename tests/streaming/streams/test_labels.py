@@ -89,8 +89,10 @@ def test_experts_pay_the_same_for_other_rows(kind):
 )
 def test_classes_that_columns_hold_in_several_ways_are_refused(classes):
     X, y = np.zeros((2, 2)), np.asarray(classes)
-    online = OnlineLogisticRegression(1.0, 1e-6, classes=classes)
-    erm = IncrementalERM(LogisticRegression(classes=classes), 1.0, 1e-6, horizon=4)
+    online = OnlineLogisticRegression(1.0, 1e-6, classes=classes, x_norm=1.0)
+    erm = IncrementalERM(
+        LogisticRegression(classes=classes, x_norm=1.0), 1.0, 1e-6, horizon=4
+    )
     for model in (online, erm):
         with pytest.raises(ValueError, match="classes must be strings or numbers"):
             model.partial_fit(X, y)

@@ -33,7 +33,9 @@ def rows(seed, n_rows=ROWS):
 
 def linear(**parameters):
     parameters = {"horizon": STEPS, "rows_per_step": ROWS, **parameters}
-    return OnlineLinearRegression(1.0, 1e-6, y_range=(0.0, 1.0), **parameters)
+    return OnlineLinearRegression(
+        1.0, 1e-6, y_range=(0.0, 1.0), **parameters, x_norm=1.0
+    )
 
 
 def state_of(model):
@@ -302,17 +304,19 @@ def test_bad_parameters_are_rejected_before_the_charge(parameters, words):
 
 
 def test_delta_must_be_given_where_the_number_of_rows_is_private():
-    model = OnlineLogisticRegression(classes=(0, 1), neighbors="add_or_remove_one")
+    model = OnlineLogisticRegression(
+        classes=(0, 1), neighbors="add_or_remove_one", x_norm=1.0
+    )
     with pytest.raises(ValueError, match="delta must be given"):
         model.plan(3)
 
 
 EVERY_MODEL = [
-    OnlineLinearRegression(y_range=(0.0, 1.0)),
-    OnlineLogisticRegression(classes=(0, 1)),
+    OnlineLinearRegression(y_range=(0.0, 1.0), x_norm=1.0),
+    OnlineLogisticRegression(classes=(0, 1), x_norm=1.0),
     HedgeAggregator(),
-    IncrementalLinearRegression(y_range=(0.0, 1.0)),
-    IncrementalERM(LogisticRegression(classes=(0, 1))),
+    IncrementalLinearRegression(y_range=(0.0, 1.0), x_norm=1.0),
+    IncrementalERM(LogisticRegression(classes=(0, 1), x_norm=1.0)),
 ]
 
 

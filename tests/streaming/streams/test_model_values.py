@@ -26,9 +26,13 @@ def good(n_rows=6, seed=0):
 def started(kind="labels", **parameters):
     parameters = {"horizon": 5, "rows_per_step": 6, "random_state": 1, **parameters}
     if kind == "labels":
-        model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), **parameters)
+        model = OnlineLogisticRegression(
+            1.0, 1e-6, classes=(0, 1), **{"x_norm": 1.0, **parameters}
+        )
     else:
-        model = OnlineLinearRegression(1.0, 1e-6, y_range=(0, 1), **parameters)
+        model = OnlineLinearRegression(
+            1.0, 1e-6, y_range=(0, 1), **{"x_norm": 1.0, **parameters}
+        )
     return model.partial_fit(*good())
 
 
@@ -110,14 +114,14 @@ def test_a_text_in_one_cell_of_a_list_costs_that_row_alone():
 
 def test_texts_are_refused_at_the_first_step_before_the_charge():
     X, y = good()
-    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5)
+    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5, x_norm=1.0)
     cells = X.astype(object)
     cells[0, 0] = "secret word"
     with pytest.raises(TypeError, match="numbers only") as caught:
         model.partial_fit(cells, y)
     assert "secret" not in str(caught.value)
     assert not hasattr(model, "privacy_")
-    numbers = OnlineLinearRegression(1.0, 1e-6, horizon=5, y_range=(0, 1))
+    numbers = OnlineLinearRegression(1.0, 1e-6, horizon=5, y_range=(0, 1), x_norm=1.0)
     with pytest.raises(ValueError, match="y must hold numbers"):
         numbers.partial_fit(X, np.array(list("abcdef")))
 
@@ -135,7 +139,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_of_columns_are_refused_at_the_first_step_alone(kind):
     X, y = good(seed=1)
-    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5)
+    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5, x_norm=1.0)
     with pytest.raises(ValueError, match="numbers"):
         model.partial_fit(KINDS[kind](X), y)
     assert not hasattr(model, "privacy_")
@@ -158,7 +162,9 @@ def test_columns_of_a_table_count_by_themselves():
         "category": pandas.Categorical(list("abcabc")),
     }
     for column in odd.values():
-        model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5)
+        model = OnlineLogisticRegression(
+            1.0, 1e-6, classes=(0, 1), horizon=5, x_norm=1.0
+        )
         frame = pandas.DataFrame(X, columns=list("uvw"))
         model.partial_fit(frame, y)
         found, _ = leaf(model, frame.assign(v=column), y)
@@ -288,7 +294,9 @@ def test_an_empty_step_is_a_step(kind):
 
 
 def test_empty_steps_from_the_first_on_are_fine():
-    model = OnlineLogisticRegression(1.0, 1e-6, classes=("a", "b", "c"), horizon=3)
+    model = OnlineLogisticRegression(
+        1.0, 1e-6, classes=("a", "b", "c"), horizon=3, x_norm=1.0
+    )
     for _ in range(3):
         model.partial_fit(np.empty((0, WIDTH)), [])
     assert model.predict(np.zeros((1, WIDTH)))[0] in ("a", "b", "c")
@@ -304,7 +312,7 @@ def test_sparse_rows_and_tables_are_the_same_rows():
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])
     frame = pandas.DataFrame(X, columns=names)
-    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5)
+    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5, x_norm=1.0)
     model.partial_fit(frame, pandas.Series(y)).partial_fit(frame, pandas.Series(y))
     assert list(model.feature_names_in_) == names
     with pytest.raises(ValueError, match="feature names"):
@@ -351,7 +359,7 @@ def test_a_row_has_the_same_bits_alone_and_among_others(kind, width):
 @pytest.mark.parametrize("high", [1.7e308, 1e200, 1e121])
 def test_ranges_whose_squares_are_not_finite_are_refused_in_the_plan(high):
     for kind in (OnlineLinearRegression, IncrementalLinearRegression):
-        model = kind(1.0, 1e-6, horizon=3, y_range=(0, high))
+        model = kind(1.0, 1e-6, horizon=3, y_range=(0, high), x_norm=1.0)
         for planned in (
             lambda model=model: model.plan(2),
             lambda model=model: model.fit(*good()),
@@ -359,7 +367,9 @@ def test_ranges_whose_squares_are_not_finite_are_refused_in_the_plan(high):
             with pytest.raises(ValueError, match="y_range is too wide for x_norm=1"):
                 planned()
         assert not hasattr(model, "privacy_")
-    widest = IncrementalLinearRegression(1.0, 1e-6, horizon=3, y_range=(0, 1e120))
+    widest = IncrementalLinearRegression(
+        1.0, 1e-6, horizon=3, y_range=(0, 1e120), x_norm=1.0
+    )
     assert np.isfinite(widest.partial_fit(*good()).expected_excess_risk_)
 
 
@@ -368,7 +378,9 @@ def test_ranges_whose_squares_are_not_finite_are_refused_in_the_plan(high):
     [(1.0, 1e-6, False), (1.0, 1e-31, True), (1.0, 1e-300, True), (80.0, 1e-6, True)],
 )
 def test_a_delta_that_draws_are_not_exact_enough_for_is_stated(epsilon, delta, stated):
-    model = OnlineLinearRegression(epsilon, delta, horizon=5, y_range=(0, 1))
+    model = OnlineLinearRegression(
+        epsilon, delta, horizon=5, y_range=(0, 1), x_norm=1.0
+    )
     words = model.partial_fit(*good()).privacy_.assumptions
     found = [line for line in words if "sampling error of the noise adds" in line]
     assert len(found) == stated

@@ -52,7 +52,9 @@ def test_a_refused_second_holder_leaves_the_first_one_its_model(tmp_path):
 
 def test_a_model_whose_stream_was_closed_predicts_and_cannot_go_on(tmp_path):
     ledger = Ledger(Budget(5.0, 1e-5))
-    model = OnlineLogisticRegression(1.0, 1e-6, horizon=5, classes=["a", "b"])
+    model = OnlineLogisticRegression(
+        1.0, 1e-6, horizon=5, classes=["a", "b"], x_norm=1.0
+    )
     X, labels = rows()[0], ["a", "b", "a"]
     with DurableStream(model, tmp_path / "s", ledger=ledger) as stream:
         stream.partial_fit(X, labels)
@@ -158,7 +160,7 @@ def test_without_the_guard_threads_would_release_a_step_twice(monkeypatch):
 
 def test_a_refused_step_does_not_undo_the_one_under_way():
     # a refusal that puts back what was, after the other has ended, would
-    model = OnlineLogisticRegression(1.0, 1e-6, horizon=5, classes=[0, 1])
+    model = OnlineLogisticRegression(1.0, 1e-6, horizon=5, classes=[0, 1], x_norm=1.0)
     X, y = rows()[0], [0, 1, 0]
     model.partial_fit(X, y)
     with exclusive_step(model):

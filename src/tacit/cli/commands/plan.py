@@ -10,7 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tacit.cli._console import json_option, out, spent_up, warn_of_budget
+from tacit.cli._console import (
+    json_option,
+    out,
+    spent_up,
+    warn_of_budget,
+    warn_of_noise,
+)
 from tacit.cli._options import (
     Account,
     estimator_for,
@@ -77,6 +83,7 @@ def command(
     features = feature_names(model, schema)
     planned = model.plan(rows, len(features))
     warn_of_budget(planned.budget, rows)
+    warn_of_noise(planned)
     ledger = account.opened()
     cost = None if ledger is None else _cost(ledger, planned)
     shape: dict[str, Any] = {
@@ -129,7 +136,7 @@ def _solver(planned: Any) -> str:
     """Return the solver of the coefficients, and the selector before it."""
     plan: Any = getattr(planned, "plan", None)
     solver = planned.solver
-    if not hasattr(plan, "selection"):
+    if not hasattr(solver, "selector"):
         return type(solver).__name__
     second = type(plan.solver).__name__
     if plan.selection is None:
@@ -141,7 +148,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     """Return cost and needed rows of the selection of columns, if there is one."""
     plan: Any = getattr(planned, "plan", None)
     budget = planned.budget
-    if getattr(plan, "selection", None) is None:
+    if not hasattr(planned.solver, "selector") or plan.selection is None:
         return None
     from tacit.evaluation import rows_for_support
 

@@ -139,7 +139,9 @@ class IncrementalERM(StreamModel):
     >>> from tacit.linear_model import LogisticRegression
     >>> census = make_census(4000, random_state=0)
     >>> model = IncrementalERM(
-    ...     LogisticRegression(classes=[0, 1]), 1.0, horizon=8, rows_per_step=500
+    ...     LogisticRegression(
+    ...         classes=[0, 1], x_norm=1.0
+    ...     ), 1.0, horizon=8, rows_per_step=500
     ... )
     >>> for start in range(0, 4000, 500):
     ...     rows = slice(start, start + 500)

@@ -204,7 +204,8 @@ class GradientRegression:
     >>> from tacit.convex import L2Ball
     >>> from tacit.streaming import IncrementalLinearRegression
     >>> model = IncrementalLinearRegression(
-    ...     1.0, horizon=50, y_range=(0, 1), constraint=L2Ball(1.0), method="gradient"
+    ...     1.0, horizon=50, y_range=(0, 1), x_norm=1.0,
+    ...     constraint=L2Ball(1.0), method="gradient",
     ... )
     >>> model.plan(3).learner.most_iterations
     1000

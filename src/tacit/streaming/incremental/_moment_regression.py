@@ -234,7 +234,8 @@ class MomentRegression:
     --------
     >>> from tacit.streaming import IncrementalLinearRegression, MomentRegression
     >>> model = IncrementalLinearRegression(
-    ...     1.0, horizon=50, y_range=(0, 1), method=MomentRegression(sums="tree")
+    ...     1.0, horizon=50, y_range=(0, 1), x_norm=1.0,
+    ...     method=MomentRegression(sums="tree"),
     ... )
     >>> model.plan(3).learner.sums.mechanism.horizon
     50

@@ -73,7 +73,7 @@ class ProjectedRegression:
     ...     horizon=50,
     ...     y_range=(0, 1),
     ...     constraint=L1Ball(1.0),
-    ...     method=ProjectedRegression(n_components=20),
+    ...     method=ProjectedRegression(n_components=20),x_norm=1.0
     ... )
     >>> model.plan(500).learner.sums.size  # 20 components and the constant
     252

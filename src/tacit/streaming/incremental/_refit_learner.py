@@ -17,6 +17,7 @@ from tacit._validate import public_range
 from tacit.convex._protocols import is_set
 from tacit.convex.foreign import given_loss
 from tacit.data.bounds import class_positions
+from tacit.data.declared import TableFacts
 from tacit.data.features import FeatureBounds
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Event, Ledger, Neighbors
@@ -183,7 +184,7 @@ class RefitLearner:
         model.n_features_in_ = self.n_features
         shape = max(refit.n_rows, 2), self.n_features
         model.loss_ = given_loss(model.plan(*shape).problem.loss)
-        model.bounds_ = model._setting(*shape, False).row_bounds
+        model.bounds_ = model._setting(TableFacts(*shape)).row_bounds
         model.set_params(**fit_parameters(guarantee, refit.n_rows))
         coef, intercept = weights[:-1].T.copy(), weights[-1].copy()
         if is_classifier(model):

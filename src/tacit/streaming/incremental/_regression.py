@@ -17,6 +17,7 @@ from tacit._validate import at_least, one_of, plain
 from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
 from tacit.convex._protocols import Regularizer, is_set
 from tacit.convex.foreign import check_base
+from tacit.data.declared import given_norm
 from tacit.privacy import Neighbors
 from tacit.streaming._linear import StreamMethod, StreamRegressor, is_method
 from tacit.streaming._model import PlannedStream, StreamModel
@@ -159,7 +160,7 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
     >>> from tacit.mechanisms import as_generator
     >>> rng = as_generator(0)  # for synthetic rows
     >>> model = IncrementalLinearRegression(
-    ...     1.0, 1e-6, horizon=20, rows_per_step=500, y_range=(-1, 1)
+    ...     1.0, 1e-6, horizon=20, rows_per_step=500, y_range=(-1, 1), x_norm=1.0
     ... )
     >>> for _ in range(20):
     ...     X = rng.uniform(-0.5, 0.5, (500, 3))
@@ -184,7 +185,7 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
         rows_per_step: int = 1,
         rows_per_person: int = 1,
         y_range: Any = None,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         fit_intercept: bool = True,
         constraint: Any = None,
         method: str | StreamMethod = "auto",
@@ -264,7 +265,9 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
             return domain
         assert is_set(domain)
         # the best intercept is a mean of residuals, which are no larger than this
-        return WithConstant(domain, (1 + domain.radius * self.x_norm) / constant)
+        return WithConstant(
+            domain, (1 + domain.radius * given_norm(self.x_norm)) / constant
+        )
 
     def _keep_assumptions(self) -> tuple[str, ...]:
         if self.keep is None:

@@ -176,7 +176,7 @@ class GradientSums:
     >>> from tacit.streaming import GradientSums, OnlineLogisticRegression
     >>> model = OnlineLogisticRegression(
     ...     1.0, 1e-6, horizon=100, rows_per_step=50, classes=(0, 1),
-    ...     method=GradientSums(sums="tree"),
+    ...     method=GradientSums(sums="tree"),x_norm=1.0
     ... )
     >>> model.partial_fit(np.full((50, 2), 0.5), np.ones(50)).coef_.shape
     (1, 2)

@@ -23,6 +23,7 @@ from tacit.convex.foreign import given_loss
 from tacit.convex.losses import has_residuals
 from tacit.data import RowBounds
 from tacit.data.bounds import checked_classes
+from tacit.data.declared import given_norm
 from tacit.privacy import Ledger, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._gradients.descent import capped_where_noisy
@@ -79,7 +80,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         from ``y``, which makes the set of labels an assumption of the guarantee.
     x_norm
         Bound on the L2 norm of a row. Longer rows are clipped to it, in learning and
-        in prediction. It must be chosen without looking at the data.
+        in prediction. Required, and chosen without looking at the data.
     fit_intercept
         Whether to add a constant feature, which is inside the private bound.
     method
@@ -127,7 +128,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
     >>> from tacit.streaming import OnlineLogisticRegression
     >>> rng = as_generator(0)  # for synthetic rows
     >>> model = OnlineLogisticRegression(
-    ...     1.0, 1e-6, horizon=200, rows_per_step=100, classes=("no", "yes")
+    ...     1.0, 1e-6, horizon=200, rows_per_step=100, classes=("no", "yes"), x_norm=1.0
     ... )
     >>> for _ in range(200):
     ...     X = rng.uniform(-0.5, 0.5, (100, 3))
@@ -152,7 +153,7 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
         rows_per_step: int = 1,
         rows_per_person: int = 1,
         classes: Any = None,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         fit_intercept: bool = True,
         method: str | StreamMethod = "auto",
         neighbors: str | Neighbors = "replace_one",
@@ -243,9 +244,10 @@ class OnlineLogisticRegression(ClassifierMixin, StreamModel):
 
     def _reader(self) -> LinearReader:
         classes = self._public_classes()
+        x_norm = given_norm(self.x_norm)
         return LinearReader(
-            RowBounds(self.x_norm, classes=tuple(classes.tolist())),
-            constant_feature(self.x_norm, self.fit_intercept),
+            RowBounds(x_norm, classes=tuple(classes.tolist())),
+            constant_feature(x_norm, self.fit_intercept),
             ClassLabels(classes, seen=self.classes is None),
         )
 

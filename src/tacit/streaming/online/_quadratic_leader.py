@@ -215,7 +215,7 @@ class QuadraticLeader:
     >>> from tacit.streaming import OnlineLinearRegression, QuadraticLeader
     >>> model = OnlineLinearRegression(
     ...     1.0, 1e-6, horizon=100, rows_per_step=50, y_range=(0.0, 1.0),
-    ...     method=QuadraticLeader(half_life=20),
+    ...     method=QuadraticLeader(half_life=20),x_norm=1.0
     ... )
     >>> model.partial_fit(np.full((50, 2), 0.5), np.ones(50)).coef_.shape
     (2,)

@@ -69,7 +69,7 @@ class OnlineLinearRegression(StreamRegressor, StreamModel):
     >>> from tacit.streaming import OnlineLinearRegression
     >>> rng = as_generator(0)  # for synthetic rows
     >>> model = OnlineLinearRegression(
-    ...     1.0, 1e-6, horizon=200, rows_per_step=100, y_range=(-1.0, 1.0)
+    ...     1.0, 1e-6, horizon=200, rows_per_step=100, y_range=(-1.0, 1.0), x_norm=1.0
     ... )
     >>> for _ in range(200):
     ...     X = rng.uniform(-0.5, 0.5, (100, 3))
@@ -90,7 +90,7 @@ class OnlineLinearRegression(StreamRegressor, StreamModel):
         rows_per_step: int = 1,
         rows_per_person: int = 1,
         y_range: Any = None,
-        x_norm: float = 1.0,
+        x_norm: float | None = None,
         fit_intercept: bool = True,
         method: str | StreamMethod = "auto",
         neighbors: str | Neighbors = "replace_one",
