@@ -99,9 +99,7 @@ def reproducible_noise() -> Iterator[None]:
     --------
     >>> import tacit
     >>> with tacit.reproducible_noise():
-    ...     pass  # LogisticRegression(
-    ...         1.0, random_state=0, x_norm=1.0
-    ...     ).fit(X, y) repeats its noise
+    ...     pass  # LogisticRegression(random_state=0, x_norm=1).fit(X, y) repeats noise
     """
     token = _REPRODUCIBLE.set(True)
     try:

@@ -17,7 +17,7 @@ from tacit.exceptions import PlanError
 from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, GaussianNoise, Repeated
 from tacit.solvers import PreconditionedGD, Problem
-from tacit.solvers.preconditioned_gd import MOST_FEATURES, Moments
+from tacit.solvers.preconditioned_gd import MOST_FEATURES, FeatureSums
 
 BUDGET = Budget(1.0, 1e-5)
 
@@ -60,8 +60,9 @@ def test_tends_to_the_minimum_with_steps_and_budget(seed):
 
 def test_two_opposite_rows_reach_the_bound_on_the_moments():
     plan = PreconditionedGD().plan(problem_of(Logistic()), BUDGET)
+    moments = FeatureSums(plan.problem, plan.clip).moments
     first, second = (
-        bounded_rows(np.array([row]), np.array([1.0]), RowBounds()).sum(Moments(2))[0]
+        bounded_rows(np.array([row]), np.array([1.0]), RowBounds()).sum(moments)[0]
         for row in ([1.0, 0.0], [0.0, 1.0])
     )
     distance = np.linalg.norm(first - second)

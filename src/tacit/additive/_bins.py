@@ -34,7 +34,7 @@ CROWDED, VISIBLE = 1 / 32, 1.0
 # Bins have the widths that make ``mass^POWER * width^(1 - POWER)`` the same for all:
 # between equal numbers of rows, 1, and equal widths, 0. Some bins are for where no rows
 # were seen. Both by benchmarks/additive/fit_rule.py
-POWER, UNSEEN = 0.75, 0.02
+POWER, UNSEEN = 0.6, 0.02
 # Bins of a column of numbers
 MOST_BINS = 128
 

@@ -10,6 +10,7 @@ from tacit._validate import PlainNumbers
 from tacit.additive._bins import ROUNDS, BinsPlan
 from tacit.additive._columns import Column
 from tacit.additive._pairs import PairsPlan, pairs_planner
+from tacit.additive._sums import factor_roundoff
 from tacit.additive._targets import TargetsPlan
 from tacit.additive._terms import ROW_NORM, usual_waves
 from tacit.convex import Huber, Loss
@@ -137,7 +138,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
         return AdditivePlan(
             BinsPlan(len(facts.columns), budget.neighbors, counts, noise),
             units,
-            shapes(multiplier / sqrt(rest)),
+            _rounded(shapes(multiplier / sqrt(rest))),
             pairs(multiplier / sqrt(for_pairs)) if pairs else None,
             n_waves,
             budget,
@@ -147,6 +148,12 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
     plan = planned(calibrate(lambda noise: planned(noise).event, budget))
     plan.check_noise()
     return plan
+
+
+def _rounded(plan: PreconditionedGDPlan) -> PreconditionedGDPlan:
+    """Return the plan for rows of bins, whose margins are rounded once more."""
+    sensitivity = plan.sensitivity + factor_roundoff(plan.problem)
+    return replace(plan, sensitivity=sensitivity)
 
 
 def _solver(

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.additive._terms import Term, ranges_of
-from tacit.convex.objective import DENSE_ROWS
+from tacit.convex.objective import DENSE_ROWS, UNIT
 from tacit.data.rows import ArrayRows
 from tacit.solvers import Problem
-from tacit.solvers._gradients.descent import checked_reach, clip_needed, norm_clipped
+from tacit.solvers._gradients.descent import (
+    checked_reach,
+    clip_needed,
+    largest_margin,
+    norm_clipped,
+)
 
-__all__ = ["BinSums", "binned_rows"]
+__all__ = ["BinSums", "binned_rows", "factor_roundoff"]
 
 Array = NDArray[np.float64]
 
@@ -43,6 +49,17 @@ def binned_rows(
     limit = norm * (1 - 1e-9)
     factors = np.floor(PARTS * limit / np.maximum(np.sqrt(squares), limit)) / PARTS
     return ArrayRows(of_rows, np.column_stack([y, factors]))
+
+
+def factor_roundoff(problem: Problem) -> float:
+    """Return how far one more rounding of each margin moves the sums of neighbors.
+
+    A margin is multiplied by the factor of its row, which features of a row are not.
+    """
+    # [additive:factor]
+    off = UNIT * sqrt(problem.loss.n_outputs) * largest_margin(problem)
+    moved = problem.loss.max_curvature() * off * problem.bounds.x_norm
+    return 2 * problem.most_rows * moved
 
 
 @dataclass(frozen=True, eq=False)

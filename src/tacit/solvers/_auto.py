@@ -56,8 +56,8 @@ MAX_MOMENT_FEATURES = 500
 # benchmarks/erm/fit_sparse_rule.py
 SPARSE_ENTRY, LEAST_CLEAR = 1 / 8, 500.0
 CLEAR_PER_RADIUS, LARGEST_SPARSE_RADIUS = 100.0, 10.0
-# Below this noise, as a part of the gradient of rows that all agree, descents learn from
-# the small L2 norms of sparse rows as well
+# Below this noise, as a part of the gradient of rows that all agree, a descent learns
+# from the small L2 norms of sparse rows as well
 LEAST_SPARSE_NOISE = 0.2
 
 # A penalty of each weight is for a greedy descent where noise on all of them moves a

@@ -1,0 +1,146 @@
+"""Sums by bins are those of features; shrinkage leaves what stands out."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from tacit._random import as_generator
+from tacit.additive._bins import Bins
+from tacit.additive._columns import CELLS, Column
+from tacit.additive._plan import Facts, planned_fit, regression_loss
+from tacit.additive._shrink import shrinkage
+from tacit.additive._sums import PARTS, BinSums, binned_rows
+from tacit.additive._terms import ROW_NORM, main_terms, usual_waves
+from tacit.convex import Logistic, Softmax
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers._gradients.descent import (
+    gradient_sensitivity,
+    largest_margin,
+    norm_clipped,
+)
+
+N = 5000
+COLUMNS = (Column("a"), Column("b", categories=("x", "y", "z")), Column("c"))
+
+
+def made_bins(column, mass, rng):
+    """Return bins of a column, with masses that a fit might have released."""
+    n = len(mass) - 1
+    if not column.is_numeric:
+        return Bins(column, np.arange(n + 1, dtype=np.int32), np.zeros(n + 1), mass)
+    starts = np.sort(rng.choice(CELLS - 1, n - 1, replace=False)) + 1
+    starts = np.append(0, starts).astype(np.int32)
+    return Bins(column, starts, (np.arange(n) + 0.5) / n, mass)
+
+
+def made(loss, y_range=None):
+    """Return sums, rows in bins with their targets, and features of the rows."""
+    rng = as_generator(3)
+    sizes = (41, 5, 12)
+    mass = [rng.dirichlet(np.full(size, 0.3)) for size in sizes]
+    bins = [made_bins(*each, rng) for each in zip(COLUMNS, mass, strict=True)]
+    facts = Facts(COLUMNS, N, loss, y_range)
+    plan = planned_fit(facts, Budget(1.0, 1e-6, Neighbors.REPLACE_ONE), "grid")
+    terms = main_terms(bins, plan.n_waves)
+    of_rows = np.column_stack([rng.choice(size, N) for size in sizes])
+    if loss.targets == "codes":
+        y = rng.choice(loss.n_outputs, N).astype(float)
+    else:
+        y = rng.choice([-1.0, 1.0], N)
+    sums = BinSums(plan.descent.problem, plan.descent.clip, terms)
+    rows = binned_rows(terms, of_rows, y, ROW_NORM)
+    features = np.hstack([t.factors[0][of_rows[:, k]] for k, t in enumerate(terms)])
+    factors = rows.arrays()[1][:, 1]
+    constant = np.full((N, 1), plan.descent.problem.constant)
+    return sums, rows, np.hstack([features * factors[:, None], constant]), y, factors
+
+
+LOSSES = [Logistic(cap=0.5), Softmax(3), regression_loss()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=["two", "three", "regression"])
+def test_sums_by_bins_are_those_of_features(loss):
+    y_range = (-1.0, 1.0) if loss is LOSSES[2] else None
+    sums, rows, X, y, _ = made(loss, y_range)
+    W = as_generator(4).normal(size=(X.shape[1], loss.n_outputs))
+    labels = y.astype(np.intp) if loss.targets == "codes" else y
+    expected = X.T @ norm_clipped(loss.derivative(labels, X @ W), sums.clip)
+    np.testing.assert_allclose(rows.sum(sums.gradient(W))[0], expected, atol=1e-9)
+    np.testing.assert_allclose(rows.sum(sums.moments)[0], X.T @ X, atol=1e-9)
+
+
+def test_rows_are_within_the_norm_and_some_reach_it():
+    _, _, X, _, factors = made(Logistic())
+    norms = np.linalg.norm(X[:, :-1], axis=1)
+    assert norms.max() <= ROW_NORM
+    assert norms.max() > ROW_NORM * (1 - 2 / PARTS)
+    assert (factors < 1).any()
+    assert (factors == 1).any()
+    assert np.array_equal(factors * PARTS, np.rint(factors * PARTS))
+
+
+def test_a_row_moves_a_gradient_by_its_clip_and_no_further():
+    sums, rows, X, *_ = made(Logistic(cap=0.5))
+    W = np.zeros((X.shape[1], 1))
+    bins, targets = rows.arrays()
+    longest = int(np.argmax(np.linalg.norm(X, axis=1)))
+    one = sums.gradient(W)(bins[longest : longest + 1], targets[longest : longest + 1])
+    moved = np.linalg.norm(one[0])
+    bound = sums.clip * sums.problem.bounds.x_norm
+    assert 0.99 * bound < moved <= bound
+
+
+def test_sums_do_not_depend_on_how_rows_are_in_memory():
+    sums, rows, X, _, _ = made(Logistic())
+    bins, targets = rows.arrays()
+    W = as_generator(5).normal(size=(X.shape[1], 1))
+    columns = np.asfortranarray(bins)
+    for of in (sums.moments, sums.gradient(W)):
+        np.testing.assert_array_equal(of(bins, targets)[0], of(columns, targets)[0])
+
+
+def test_noise_is_shrunk_to_nothing_and_signal_stays():
+    rng = as_generator(6)
+    bins = [
+        made_bins(c, np.full(s, 1 / s), rng)
+        for c, s in zip(COLUMNS, (41, 5, 12), strict=True)
+    ]
+    terms = main_terms(bins, 14)
+    size = sum(term.n_features for term in terms)
+    noise = 0.01 * np.eye(size + 1)
+    small = shrinkage(terms, bins, rng.normal(scale=0.01, size=size), noise)
+    large = shrinkage(terms, bins, rng.normal(scale=50.0, size=size), noise)
+    kept = small == 1.0
+    # the slowest wave of both columns of numbers, and the features of missing cells
+    assert kept.sum() == 4
+    assert (small[~kept] == 0).all()
+    assert (large > 0.99).all()
+    assert (large <= 1).all()
+
+
+def test_less_noise_gives_more_waves():
+    found = [usual_waves(noise) for noise in (1e-6, 1e-4, 1e-3, 1e-2, 1.0)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[2] > found[4] > 1
+
+
+def test_many_columns_have_as_few_waves_as_a_descent_takes():
+    columns = tuple(Column(k) for k in range(300))
+    budget = Budget(1.0, 1e-9, Neighbors.REPLACE_ONE)
+    plan = planned_fit(Facts(columns, 10**6, Logistic()), budget, "grid")
+    assert plan.descent.problem.n_features <= 2000
+    assert plan.n_waves == 5
+    assert sqrt(plan.descent.problem.n_features) > 40
+
+
+def test_rounding_by_factors_is_inside_the_sensitivity():
+    sums, *_ = made(Logistic())
+    facts = Facts(COLUMNS, N, Logistic())
+    plan = planned_fit(facts, Budget(1.0, 1e-6, Neighbors.REPLACE_ONE), "grid").descent
+    alone = gradient_sensitivity(plan.problem, plan.clip, Neighbors.REPLACE_ONE)
+    # a rounding of a margin of this size, for each of 2^24 rows, twice
+    off = 2 * 2**24 * np.finfo(float).eps / 2 * largest_margin(plan.problem)
+    curvature = plan.problem.loss.max_curvature()
+    assert plan.sensitivity - alone >= 0.99 * off * curvature
+    assert sums.problem.bounds == plan.problem.bounds
