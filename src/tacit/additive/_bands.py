@@ -74,12 +74,16 @@ def weight_noise(
     return weight_covariance(plan, landing, hessian)
 
 
-def shape_noise(terms: Sequence[Term], covariance: Array) -> list[Array]:
+def shape_noise(
+    terms: Sequence[Term], covariance: Array, factors: Array
+) -> list[Array]:
     """Return the standard deviation that noise gives to each value of each shape.
 
-    Shapes are centered and in units of the targets.
+    Shapes are centered and in units of the targets; ``factors`` is what is left of the
+    noise of each weight.
     """
     found = []
+    covariance = covariance * np.outer(factors, factors)
     for term, (start, end) in zip(terms, ranges_of(terms), strict=True):
         (factor,) = term.factors
         variance = np.einsum(

@@ -137,8 +137,9 @@ class _BinnedGradient:
         for low in range(0, len(bins), DENSE_ROWS):
             part, targets = bins[low : low + DENSE_ROWS], y[low : low + DENSE_ROWS]
             margins = np.zeros((len(part), len(intercept)))
-            for k, each in enumerate(values):
-                margins += each[part[:, k]]
+            for output, margin in enumerate(margins.T):
+                for k, each in enumerate(values):
+                    margin += each[:, output].take(part[:, k])
             margins *= targets[:, 1:]
             margins += intercept
             labels = targets[:, 0]

@@ -243,7 +243,8 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         sums = sums or FeatureSums(problem, plan.clip)
         path: list[tuple[Array, Array]] = []
         noisy = plan.moments(rows.sum(sums.moments)[0], rng)
-        direction = _preconditioner(plan, noisy)
+        root = _preconditioner_root(plan, noisy)
+        direction = root @ root.T
 
         def noisy_direction(W: Array) -> Array:
             total = rows.sum(sums.gradient(W))[0]
@@ -255,7 +256,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         (W,) = deque(descend(plan, "PreconditionedGD", noisy_direction), maxlen=1)
         return Landing(
             W,
-            direction,
+            root,
             noisy,
             plan.moments.scale(problem.n_features),
             plan.mechanism.scale(problem.size),
@@ -294,16 +295,15 @@ class FeatureSums:
         return derivative_clipped(self.problem, W, self.clip)
 
 
-def _preconditioner(plan: PreconditionedGDPlan, noisy: Array) -> Array:
-    """Return the inverse of the noisy Hessian at zero weights, damped."""
+def _preconditioner_root(plan: PreconditionedGDPlan, noisy: Array) -> Array:
+    """Return R with ``R R^T`` the inverse of the damped Hessian at zero weights."""
     spread, axes = np.linalg.eigh(noisy)
     scale = plan.moments.scale(plan.problem.n_features)
     # the exact moments have no negative eigenvalue
     spread = np.maximum(cleaned_eigenvalues(spread, scale), 0.0)
     spread += plan.damping * plan.problem.n_rows
-    curved = plan.curvature * spread + plan.problem.ridge
-    inverse: Array = (axes / curved) @ axes.T
-    return inverse
+    root: Array = axes / np.sqrt(plan.curvature * spread + plan.problem.ridge)
+    return root
 
 
 def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) -> float:

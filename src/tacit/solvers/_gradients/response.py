@@ -52,8 +52,9 @@ class Landing:
     ----------
     W
         Last weights.
-    direction
-        Preconditioner, the inverse of the damped noisy Hessian at zero weights.
+    root
+        Root R of the preconditioner ``R R^T``, the inverse of the damped noisy Hessian
+        at zero weights; its columns are orthogonal.
     moments, moment_scale
         Noisy second moments, and the noise on their diagonal.
     scale
@@ -63,11 +64,16 @@ class Landing:
     """
 
     W: Array
-    direction: Array
+    root: Array
     moments: Array
     moment_scale: float
     scale: float
     path: tuple[tuple[Array, Array], ...] = ()
+
+    @property
+    def direction(self) -> Array:
+        """Preconditioner."""
+        return self.root @ self.root.T
 
 
 def descent_noise(plan: PreconditionedGDPlan, landing: Landing) -> WeightNoise | None:
@@ -135,14 +141,13 @@ def weight_covariance(
 
     ``hessian`` is that of all rows near the last weights, without the ridge.
     """
-    unit = _unit(sqrt(float(np.abs(landing.direction).max()))) ** 2
-    P = landing.direction / unit
-    values, axes = np.linalg.eigh(P)
-    root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
-    hessian = hessian + plan.problem.ridge * np.eye(len(P))
-    contraction, basis = np.linalg.eigh(root @ (hessian * unit) @ root)
+    unit = _unit(float(np.abs(landing.root).max())) ** 2
+    root = landing.root / sqrt(unit)
+    hessian = hessian + plan.problem.ridge * np.eye(len(root))
+    contraction, basis = np.linalg.eigh(root.T @ (hessian * unit) @ root)
     response = _responses(plan, np.maximum(contraction, 0.0))[0]
-    spread = (response.T @ response) * (basis.T @ P @ basis)
+    noise = (root * root).sum(axis=0)  # the columns of a root are orthogonal
+    spread = (response.T @ response) * ((basis.T * noise) @ basis)
     back = root @ basis
     covariance: Array = (landing.scale * unit) ** 2 * (back @ spread @ back.T)
     return covariance
@@ -198,18 +203,17 @@ def path_curvature(
     with an intercept for each. Positions depend on the noise of earlier gradients, and
     the intercepts are means over few steps: the bias of both is known and removed.
     """
-    values, axes = np.linalg.eigh(landing.direction)
-    root = np.sqrt(np.maximum(values, 1e-300))
-    whole = (axes * root) @ axes.T
-    spread, basis = np.linalg.eigh(whole @ moments @ whole)
+    root = landing.root
+    values = (root * root).sum(axis=0)  # the columns of a root are orthogonal
+    spread, basis = np.linalg.eigh(root.T @ moments @ root)
     spread = np.maximum(spread, 0.0)
     late = landing.path[int(PATH_START * len(landing.path)) :]
     W, gradients = (np.stack([each[part][:, 0] for each in late]) for part in (0, 1))
-    moved = (W @ (axes / root) @ axes.T @ basis) * spread
-    seen = gradients @ whole @ basis
+    moved = (W @ (root / values) @ basis) * spread
+    seen = gradients @ root @ basis
     moved, seen = moved - moved.mean(axis=0), seen - seen.mean(axis=0)
     # variance of the noise of each direction, in units of that of an entry
-    noise = np.einsum("ij,ik,kj->j", basis, landing.direction, basis)
+    noise = values @ basis**2
     both, own = (float((moved * each / noise).sum()) for each in (seen, moved))
     if not own > 0:
         return 0.0
