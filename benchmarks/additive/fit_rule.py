@@ -9,10 +9,11 @@ accuracy (or of variance) lost to the best prediction there is. No real row is r
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from unittest import mock
 
 import numpy as np
-from benchmarks.additive.synthetic_tables import drawn
+from benchmarks.additive.synthetic_tables import drawn, survey
 
 from tacit import Seed
 from tacit.additive import AdditiveClassifier, AdditiveRegressor, _bins, _plan, _terms
@@ -20,12 +21,14 @@ from tacit.additive import AdditiveClassifier, AdditiveRegressor, _bins, _plan, 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 # Module, constant and the values around the shipped one
 VARIED = (
-    (_bins, "POWER", (0.5, 1.0)),
+    (_bins, "POWER", (0.5, 0.75)),
     (_bins, "UNSEEN", (0.005, 0.08)),
     (_bins, "CROWDED", (1 / 64, 1 / 16)),
     (_plan, "BINS_FRACTION", (0.05, 0.2)),
-    (_plan, "NUMERIC_NORM", (0.5, 0.75)),
-    (_terms, "WAVES", (6, 24)),
+    (_terms, "ROOM", (0.7, 1.1)),
+    (_terms, "WAVES", (12, 27)),
+    (_terms, "WAVES_POWER", (0.1, 0.3)),
+    (_terms, "DECAY", (0.4, 0.8)),
 )
 RESIDUALS = (
     (_plan, "RESIDUAL_CLIP", (0.25, 1.0)),
@@ -56,35 +59,28 @@ def losses(tables, interactions=0):
 
 
 def line(name, found):
-    print(f"{name:36}" + " ".join(f"{value:7.2f}" for value in found), flush=True)
-
-
-def changed(module, constant, value):
-    """Set a constant where it is used; the number of waves is used in two modules."""
-    places = [part for part in (_bins, _plan, _terms) if hasattr(part, constant)]
-    return [mock.patch.object(part, constant, value) for part in places]
+    print(f"{name:40}" + " ".join(f"{value:7.2f}" for value in found), flush=True)
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=10)
     given = parser.parse_args(arguments)
-    for regression, extra in ((False, PAIRS), (True, RESIDUALS)):
-        seeds = range(1000, 1000 + given.tables)
-        tables = [drawn(seed, regression=regression) for seed in seeds]
-        what = "variance" if regression else "accuracy"
+    seeds = range(1000, 1000 + given.tables)
+    for what, extra, draw in (
+        ("accuracy", PAIRS, drawn),
+        ("accuracy of surveys", (), survey),
+        ("variance", RESIDUALS, partial(drawn, regression=True)),
+    ):
+        tables = list(map(draw, seeds))
         line(f"points of {what} lost at eps", EPSILONS)
         line("as shipped", losses(tables))
         line("with 3 pairs", losses(tables, 3))
         for module, constant, values in (*VARIED, *extra):
             for value in values:
-                patches = changed(module, constant, value)
-                for patch in patches:
-                    patch.start()
                 pairs = 3 if (module, constant, values) in PAIRS else 0
-                line(f"{constant} = {value:.4g}", losses(tables, pairs))
-                for patch in patches:
-                    patch.stop()
+                with mock.patch.object(module, constant, value):
+                    line(f"{constant} = {value:.4g}", losses(tables, pairs))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Random tables that the rules of additive models are fitted on; no real row is read.
 
-Numbers are uniform, normal, skewed, far from the end of their range, zero in most rows
-or integers; columns are correlated; shapes are straight, monotone, bumps, jumps and
-waves; some pairs of columns interact.
+Of `drawn`, numbers are uniform, normal, skewed, far from the end of their range, zero
+in most rows or integers; columns are correlated; shapes are straight, monotone, bumps,
+jumps and waves; some pairs of columns interact. `survey` has tables as offices of
+statistics keep them: ages, grades, a value that half of the rows share, amounts that
+most rows lack, codes with effects of their own, and categories of very unequal size.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tacit._random import as_generator
 
 TEST_ROWS = 6000
 KINDS = ("uniform", "normal", "skewed", "wide", "zeros", "integer")
+ANSWERS = ("age", "grade", "usual", "amount", "code", "code", "other")
 SHAPES = ("linear", "monotone", "monotone", "bump", "jump", "wave")
 
 
@@ -84,6 +87,70 @@ def drawn(seed, *, regression=False, most=60_000):
     wide = rng.uniform(0, 0.5, size=2) * (high - low)
     ends = (float(low - wide[0]), float(high + wide[1]))
     return Table(cells, ranges, categories, signal, np.clip(y, low, high), n, ends)
+
+
+def survey(seed):
+    """Return a random table of 30,000 to 50,000 rows, as a census has them."""
+    rng = as_generator(seed)
+    n = int(rng.integers(30_000, 50_000))
+    rows = n + TEST_ROWS
+    n_numbers = int(rng.integers(4, 11))
+    n_lists = int(rng.integers(0, 9 if n_numbers < 7 else 4))
+    factors = rng.standard_normal((rows, 3))
+    cells = np.empty((rows, n_numbers + n_lists), dtype=object)
+    ranges, categories, signal = {}, {}, np.zeros(rows)
+    for k in range(n_numbers + n_lists):
+        common, direction = rng.uniform(0, 0.7), rng.standard_normal(3)
+        latent = np.sqrt(common) * (factors @ direction) / np.linalg.norm(direction)
+        latent += np.sqrt(1 - common) * rng.standard_normal(rows)
+        weight = np.exp(0.7 * rng.normal()) * (rng.random() < 0.85)
+        if k < n_numbers:
+            values, ranges[k], effect = answers(rng.choice(ANSWERS), latent, rng)
+        else:
+            size = int(rng.choice([2, 5, 7, 14, 16, 40]))
+            odds = -rng.uniform(0.5, 1.8) * np.log(np.arange(1, size + 1))
+            odds = odds + 0.6 * latent[:, None] * rng.standard_normal(size)
+            values = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+            categories[k] = list(range(size))
+            effect = rng.standard_normal(size)[values]
+        cells[:, k] = values
+        signal += weight * standard(effect)
+    signal = standard(signal) * rng.uniform(1, 3) + rng.uniform(-1.8, 0.3)
+    y = (rng.random(rows) < expit(signal)).astype(int)
+    return Table(cells, ranges, categories, signal, y, n, None)
+
+
+def answers(kind, latent, rng):
+    """Return numbers of a kind, their public range and their effect."""
+    if kind == "age":
+        values = np.clip(np.round(38 + 13 * latent), 17, 90)
+        ends = (0.0, 100.0) if rng.random() < 0.5 else (17.0, 90.0)
+        bend = ((values - rng.uniform(40, 60)) / 15) ** 2
+        return values, ends, -bend / (1 + ((values - 50) / 30) ** 2)
+    if kind == "grade":
+        most = int(rng.integers(6, 20))
+        values = np.clip(np.round(most / 2 + 0.2 * most * latent), 0, most)
+        steps = rng.exponential(size=most + 1) * (rng.random(most + 1) < 0.5)
+        return values, (0.0, float(most)), np.cumsum(steps)[values.astype(int)]
+    if kind == "usual":
+        usual = rng.random(len(latent)) < 0.5
+        values = np.where(usual, 40, np.clip(np.round(40 + 12 * latent), 1, 99))
+        effect = np.tanh((values - rng.uniform(30, 50)) / 10)
+        return values, (1.0, 99.0), effect + 0.5 * rng.normal() * (values == 40)
+    if kind == "amount":
+        start, some = rng.uniform(1, 1.8), rng.standard_normal(len(latent))
+        amounts = np.clip(4 + 3 * (latent - start) + some, 0.5, 11.5)
+        values = np.where(latent > start, amounts, 0.0)
+        effect = np.where(values > rng.uniform(4, 9), 4.0, -0.5)
+        return values, (0.0, 11.6), np.where(values > 0, effect, 0.0)
+    if kind == "code":
+        most = int(rng.choice([300, 1000, 9999]))
+        values = np.floor(norm.cdf(latent) ** rng.uniform(0.6, 2) * most)
+        groups = int(rng.integers(8, 40))
+        group = np.searchsorted(np.sort(rng.uniform(0, most, groups)), values)
+        return values, (0.0, float(most)), rng.standard_normal(groups + 1)[group]
+    values, ends = column(rng.choice(("uniform", "normal")), latent, rng)
+    return values, ends, shape(values, ends, rng.choice(SHAPES), rng)
 
 
 def standard(values):
