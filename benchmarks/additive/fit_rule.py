@@ -23,7 +23,7 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 VARIED = (
     (_bins, "POWER", (0.5, 0.75)),
     (_bins, "UNSEEN", (0.005, 0.08)),
-    (_bins, "CROWDED", (1 / 64, 1 / 16)),
+    (_bins, "CROWDED", (1 / 256, 1 / 32)),
     (_plan, "BINS_FRACTION", (0.05, 0.2)),
     (_terms, "ROOM", (0.7, 1.1)),
     (_terms, "WAVES", (12, 27)),

@@ -384,7 +384,7 @@ def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
     if readable:
         try:
             numbers = y.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # also a target's own code
             numbers = None  # raised below, without a context that quotes targets
     if numbers is None:
         raise ValueError(

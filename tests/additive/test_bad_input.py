@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from tacit import Seed
 from tacit.additive import AdditiveClassifier, AdditiveRegressor
-from tacit.exceptions import BudgetExceeded, PlanError
+from tacit.additive._columns import codes_of, public_columns
+from tacit.exceptions import BudgetExceeded, NoiseWarning, PlanError
 from tacit.privacy import Budget, Ledger
 
 N = 40
@@ -321,3 +323,84 @@ def test_lists_of_all_kinds_are_read_as_categories(value):
     model = AdditiveRegressor(**{**GOOD, "categories": {"home": value}}, y_range=(0, 1))
     labels = model.fit(FRAME, TARGETS).shapes_[2].labels
     assert labels == ("own", "rent", "(other)", "(missing)")
+
+
+def test_more_categories_than_a_descent_takes_are_rejected_in_words_of_the_table():
+    codes = list(range(2500))
+    table = pd.DataFrame({"code": codes[:N], "size": FRAME["size"]})
+    refused(
+        AdditiveClassifier,
+        PlanError,
+        "up to 2000 categories .* got 2504; merge rare categories",
+        X=table,
+        ranges={"size": (0, 3)},
+        categories={"code": codes},
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_beyond_any_signal_warns_once_and_is_noted(kind):
+    own = {"y_range": (0, 1)} if kind == "regressor" else {"classes": [0, 1]}
+    y = TARGETS if kind == "regressor" else LABELS
+    model = KINDS[kind](1e-3, 1e-6, **GOOD, **own)
+    with pytest.warns(NoiseWarning, match="3 columns are too many") as raised:
+        model.fit(FRAME, y)
+    assert len(raised) == 1
+    assert any("exceeds any signal" in note for note in model.privacy_.notes)
+    usual = KINDS[kind](1.0, 1e-9, **GOOD, **own).plan(50_000)
+    assert not any("exceeds any signal" in words for words in usual.assumptions)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"ranges": (0, 1)}, {"ranges": {"a": (0, 1)}, "n_features": 5}],
+    ids=["one range", "one of five"],
+)
+def test_a_plan_of_unknown_columns_is_rejected(facts):
+    n_features = facts.pop("n_features", None)
+    with pytest.raises(ValueError, match="n_features"):
+        AdditiveClassifier(1.0, 1e-6, classes=[0, 1], **facts).plan(1000, n_features)
+    model = AdditiveClassifier(1.0, 1e-6, classes=[0, 1], ranges=[(0, 1), (0, 2)])
+    assert model.plan(1000).bins.n_columns == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_without_rows_is_fitted_as_any_other(kind):
+    own = {"y_range": (0, 1)} if kind == "regressor" else {"classes": [0, 1]}
+    for pairs in (2, [("age", "home")]):
+        model = KINDS[kind](
+            1.0,
+            1e-5,
+            **GOOD,
+            **own,
+            interactions=pairs,
+            neighbors="add_or_remove_one",
+            random_state=Seed(0),
+        )
+        ledger = Ledger(Budget(2.0, 1e-3, "add_or_remove_one"))
+        model.fit(FRAME.iloc[:0], LABELS[:0], ledger=ledger)
+        assert len(ledger.report().entries) == 1
+        assert np.isfinite(model.intercept_).all()
+
+
+@pytest.mark.parametrize("y_range", [(-1e303, 1e303), (0, 1e-322)])
+def test_target_ranges_whose_unit_is_no_number_are_rejected(y_range):
+    refused(AdditiveRegressor, ValueError, "y_range must be two", y_range=y_range)
+
+
+def test_targets_far_outside_of_the_range_are_those_of_its_end():
+    fits = []
+    for far in (1e9, 1.7e308):
+        y = np.append(TARGETS[1:], far)
+        model = AdditiveRegressor(
+            5.0, 1e-5, **GOOD, y_range=(0, 1), random_state=Seed(0)
+        )
+        fits.append(model.fit(FRAME, y))
+    assert np.array_equal(fits[0].predict(FRAME), fits[1].predict(FRAME))
+
+
+def test_numbers_under_a_mask_are_missing():
+    cells = np.ma.masked_array([[0.5], [0.5]], mask=[[False], [True]])
+    columns = public_columns((0, 1), None, [0])
+    assert codes_of(cells, columns)[1, 0] == columns[0].missing
+    assert codes_of(cells, columns)[0, 0] != columns[0].missing

@@ -9,7 +9,7 @@ from tacit._random import as_generator
 from tacit.additive._bins import Bins
 from tacit.additive._columns import CELLS, Column
 from tacit.additive._plan import Facts, planned_fit, regression_loss
-from tacit.additive._shrink import shrinkage
+from tacit.additive._shrink import shrinkage, without_unseen
 from tacit.additive._sums import PARTS, BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, main_terms, usual_waves
 from tacit.convex import Logistic, Softmax
@@ -144,3 +144,16 @@ def test_rounding_by_factors_is_inside_the_sensitivity():
     curvature = plan.problem.loss.max_curvature()
     assert plan.sensitivity - alone >= 0.99 * off * curvature
     assert sums.problem.bounds == plan.problem.bounds
+
+
+def test_missing_cells_without_rows_have_no_effect():
+    rng = as_generator(7)
+    mass = np.array([0.5, 0.3, 0.19, 0.005, 0.005])
+    listed = made_bins(COLUMNS[1], mass, rng)
+    numbers = made_bins(COLUMNS[0], mass, rng)
+    values = np.ones((5, 2))
+    found = [without_unseen(each, values, 0.004) for each in (listed, numbers)]
+    assert found[0][:, 0].tolist() == [1, 1, 1, 0, 0]
+    assert found[1][:, 1].tolist() == [1, 1, 1, 1, 0]
+    assert np.array_equal(without_unseen(listed, values, 0.002), values)
+    assert (values == 1).all()

@@ -190,3 +190,13 @@ def test_a_search_charges_every_fit():
     search = GridSearchCV(pipeline, grid, cv=2).fit(X[list(RANGES)], y, ledger=ledger)
     assert len(ledger.report().entries) == 2 * (2 * 2 + 1)
     assert search.best_estimator_[-1].privacy_.guarantee.epsilon == 1.0
+
+
+def test_a_private_pipeline_on_no_rows_ends_as_any_other():
+    options = {"neighbors": "add_or_remove_one"}
+    pipeline = make_pipeline(
+        PrivateStandardScaler(ranges=(0, 1), delta=1e-6, **options),
+        LogisticRegression(1.0, 1e-6, classes=[0, 1], **options),
+    )
+    pipeline.fit(np.zeros((0, 2)), np.zeros(0, dtype=int))
+    assert np.isfinite(pipeline[-1].coef_).all()

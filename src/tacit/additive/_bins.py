@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 ROUNDS = (5, 8, 11, 14)
 # Parts with more than this fraction of all rows are counted again in finer parts, and
 # with more than this many standard deviations of the noise
-CROWDED, VISIBLE = 1 / 32, 1.0
+CROWDED, VISIBLE = 1 / 128, 2.0
 # Bins have the widths that make ``mass^POWER * width^(1 - POWER)`` the same for all:
 # between equal numbers of rows, 1, and equal widths, 0. Some bins are for where no rows
 # were seen. Both by benchmarks/additive/fit_rule.py
@@ -261,7 +261,7 @@ class _Tree:
 
 
 def _shrunk_count(noisy: float, scale: float, total: float) -> float:
-    """Return the posterior mean of a count that may be anything up to the total."""
+    """Return a count shrunk towards zero, as much as noise could have made it."""
     prior = total * total / 12
     return float(np.clip(noisy * prior / (prior + scale**2), 0.0, total))
 

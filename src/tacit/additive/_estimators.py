@@ -21,6 +21,7 @@ from tacit.additive._tables import ScoringTable, scoring_table
 from tacit.convex import Logistic, Softmax
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
+from tacit.preprocessing._columns import checked_pair
 from tacit.privacy import Neighbors
 
 __all__ = ["AdditiveClassifier", "AdditiveRegressor"]
@@ -339,7 +340,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         self.random_state = random_state
 
     def _task(self, y: NDArray[Any] | None) -> Task:
-        low, high = public_range(self.y_range)
+        low, high = checked_pair(public_range(self.y_range), "y_range")
         words = f"targets are clipped to [{low:g}, {high:g}]"
         task = Task(regression_loss(), (RANGED, words), y_range=(low, high))
         return task if y is None else replace(task, targets=numeric(y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -21,7 +22,7 @@ from tacit._estimators import (
     planning_rows,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
-from tacit._release import Release, charged_run
+from tacit._release import Release, charged_run, noise_warning
 from tacit._validate import at_least
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column, codes_of, public_columns
@@ -44,8 +45,10 @@ from tacit.additive._tables import (
     shape_facts,
     shape_table,
 )
+from tacit.exceptions import NoiseWarning
 from tacit.mechanisms.noise import check_noise
 from tacit.preprocessing._columns import columns_of
+from tacit.preprocessing._parameters import is_list, is_several, shown
 from tacit.preprocessing._public import _as_table
 from tacit.privacy import Ledger, Neighbors, PrivacyReport
 
@@ -108,6 +111,9 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             columns = self._public_columns(columns_of(self), task)
             plan = self._planned(columns, task, n_rows)
             rng = noise_generator(self.random_state)
+            hidden = noise_warning(plan.assumptions)
+            if hidden is not None:
+                warnings.warn(hidden, NoiseWarning, stacklevel=2)
             release = Release(
                 plan.event,
                 plan.budget,
@@ -138,19 +144,37 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             ``categories``.
         """
         at_least(2 if self._counted() else 0, n_rows=n_rows)
+        if n_features is not None:
+            at_least(1, n_features=n_features)
+        names = self._planned_names(n_features)
+        task = self._task(None)
+        columns = self._public_columns(names, task)
+        return self._planned(columns, task, int(n_rows))
+
+    def _planned_names(self, n_features: int | None) -> Sequence[Any]:
+        """Return the names, or else the positions, of the columns to plan for."""
         given = [self.ranges, self.categories]
         named = [
             name for facts in given if isinstance(facts, Mapping) for name in facts
         ]
-        if n_features is not None:
-            at_least(1, n_features=n_features)
         seen = columns_of(self) if hasattr(self, "n_features_in_") else []
-        names: Sequence[Any] = named or range(n_features or 1)
         if n_features == len(seen) and set(named) <= set(seen):
-            names = seen
-        task = self._task(None)
-        columns = self._public_columns(names, task)
-        return self._planned(columns, task, int(n_rows))
+            return seen
+        # one entry a column; a pair of numbers is one range for all columns
+        several = [
+            facts for facts in given if is_list(facts) and any(map(is_several, facts))
+        ]
+        known: Sequence[Any] = named or range(len(several[0]) if several else 0)
+        if not known and n_features is None:
+            raise ValueError(
+                "n_features must be given where ranges and categories name no columns."
+            )
+        if known and n_features not in (None, len(known)):
+            raise ValueError(
+                f"n_features must be {len(known)} or None, as ranges and categories "
+                f"have the columns {shown(list(known))}, got {n_features}."
+            )
+        return known or range(n_features or 0)
 
     def checked_cells(self, X: Any) -> tuple[tuple[Column, ...], Codes]:
         """Return the columns of a table to fit on, and the codes of its cells.

@@ -15,9 +15,11 @@ from tacit.additive._targets import TargetsPlan
 from tacit.additive._terms import ROW_NORM, usual_waves
 from tacit.convex import Huber, Loss
 from tacit.data import RowBounds
+from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers._base import INTERCEPT_FRACTION
+from tacit.solvers._drowned import noise_notes
 from tacit.solvers._gradients.descent import capped_where_noisy
 from tacit.solvers.preconditioned_gd import (
     MOST_FEATURES,
@@ -125,6 +127,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
         pairs = pairs_planner(
             facts.columns, facts.interactions, problem, budget, descent
         )
+    notes = noise_notes(problem, budget, n_columns=len(facts.columns))
     for_targets = TARGETS_FRACTION if facts.y_range else 0.0
     for_pairs = PAIRS_FRACTION if pairs else 0.0
     rest = 1 - BINS_FRACTION - for_targets - for_pairs
@@ -142,7 +145,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
             pairs(multiplier / sqrt(for_pairs)) if pairs else None,
             n_waves,
             budget,
-            facts.assumptions,
+            (*facts.assumptions, *notes),
         )
 
     plan = planned(calibrate(lambda noise: planned(noise).event, budget))
@@ -173,7 +176,13 @@ def _waves(facts: Facts, budget: Budget) -> int:
     usual = usual_waves(once * sqrt(len(facts.columns)) / facts.n_rows)
     numeric = sum(each.is_numeric for each in facts.columns)
     listed = sum(each.n_codes for each in facts.columns if not each.is_numeric)
-    most = (MOST_FEATURES - 1 - listed) // max(numeric, 1) - 1
+    if listed + 2 * numeric > MOST_FEATURES:
+        raise PlanError(
+            f"an additive model takes up to {MOST_FEATURES} categories and twice the "
+            f"columns of numbers together, got {listed + 2 * numeric}; merge rare "
+            "categories, or leave columns out."
+        )
+    most = (MOST_FEATURES - listed) // max(numeric, 1) - 1
     return max(1, min(usual, most))
 
 

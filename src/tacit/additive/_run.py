@@ -14,7 +14,7 @@ from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column
 from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
-from tacit.additive._shrink import shrinkage
+from tacit.additive._shrink import shrinkage, without_unseen
 from tacit.additive._sums import BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, Term, main_terms, ranges_of
 from tacit.convex import Loss
@@ -70,6 +70,7 @@ def run(
     center, unit, y = 0.0, 1.0, task.targets
     if plan.targets is not None:
         center, unit = plan.targets.run(y, total, rng)
+        y = np.clip(y, plan.targets.low, plan.targets.high)
         y = np.clip((y - center) / unit, -FARTHEST, FARTHEST)
     terms = main_terms(bins, plan.n_waves)
     of_rows = np.empty(codes.shape, dtype=np.intp, order="F")
@@ -88,7 +89,10 @@ def run(
         std = shape_noise(terms, noise[:-1, :-1], factors**NOISE_LEFT)
     constant = float(plan.descent.problem.constant or 0.0)
     values, intercept = _values(terms, W[:-1]), W[-1] * constant
-    values = [monotone_values(b, v) for b, v in zip(bins, values, strict=True)]
+    values = [
+        monotone_values(each, without_unseen(each, found, count_noise / total))
+        for each, found in zip(bins, values, strict=True)
+    ]
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:
         margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))

@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from tacit.additive._bins import Bins
 from tacit.additive._terms import Term, ranges_of
 
-__all__ = ["shrinkage"]
+__all__ = ["shrinkage", "without_unseen"]
 
 Array = NDArray[np.float64]
+
+# Counts below so many standard deviations of their noise may be of no rows
+UNSEEN_COUNTS = 2.0
 
 
 def shrinkage(
@@ -37,6 +40,19 @@ def shrinkage(
             noise = float((metric * covariance[own, own]).sum())
             factors[own] = max(0.0, 1.0 - noise / max(size, 1e-300))
     return factors
+
+
+def without_unseen(bins: Bins, values: Array, count_noise: float) -> Array:
+    """Return the values of bins, with zero for missing cells that no row may have.
+
+    So for categories that are not listed. Without rows the released value is all noise,
+    and a cell like that may come later; listed categories are there for their rows.
+    ``count_noise`` is the standard deviation of a count, as a fraction of the rows.
+    """
+    doubtful = slice(-1 if bins.column.is_numeric else -2, None)
+    kept = values.copy()
+    kept[doubtful][bins.mass[doubtful] < UNSEEN_COUNTS * count_noise] = 0.0
+    return kept
 
 
 def _blocks(bins: Bins, n_features: int) -> Iterator[slice]:

@@ -69,4 +69,4 @@ class TargetsPlan(PlainNumbers):
         distances = float(np.abs(parts - center).sum())
         distance = self.spread(np.array([distances]), rng)[0] / n_rows
         spread = NORMAL * float(np.clip(distance, LEAST_SPREAD * PARTS, PARTS))
-        return self.low + width * (center / PARTS + 0.5), width * spread / PARTS
+        return self.low + width * (center / PARTS + 0.5), width * (spread / PARTS)

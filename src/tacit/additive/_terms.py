@@ -95,7 +95,9 @@ class Term:
 
 
 def _products(first: Array, second: Array) -> Array:
-    return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
+    # the number of products is stated, as it cannot be inferred without rows
+    shape = len(first), first.shape[1] * second.shape[1]
+    return (first[:, :, None] * second[:, None, :]).reshape(shape)
 
 
 def ranges_of(terms: Sequence[Term]) -> list[tuple[int, int]]:

@@ -304,7 +304,7 @@ def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str
         if name in found:
             raise Rejected(f"{option} gives {name!r} twice.")
         try:
-            found[name] = json.loads(text)
+            found[name] = _plain(json.loads(text))
         except ValueError:
             found[name] = text
     seed = found.get("random_state")
@@ -312,6 +312,14 @@ def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str
         # given for this run, so it is meant to fix the noise
         found["random_state"] = Seed(seed)
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Return JSON as parameters are written: an object without a type is a mapping."""
+    if not isinstance(value, dict) or "type" in value:
+        return value
+    items = [[name, _plain(part)] for name, part in value.items()]
+    return {"type": "dict", "items": items}
 
 
 def estimator_for(

@@ -65,7 +65,12 @@ class TableFacts:
         """Return the given bound in this norm, or the declared one, or raise."""
         declared = self.declared
         if given is not None or declared is None:
-            return given_norm(given, name, "; or fit on what such a step returns")
+            return given_norm(
+                given,
+                name,
+                "; or fit on what such a step returns, which a slice, a split and a "
+                "ColumnTransformer are not",
+            )
         return declared.x_norm if norm == "l2" else declared.x_max
 
     def origin(self, given: float | None) -> str:

@@ -113,7 +113,7 @@ class PublicScaler(
         They keep the precision they came in where it can hold that range.
         """
         check_is_fitted(self)
-        checked_shape(self, X, fitting=False, accept_sparse=True)
+        checked_shape(self, X, fitting=False, least_rows=0, accept_sparse=True)
         if sparse.issparse(X) and not zero_stays(self.ranges_, self._target):
             raise ValueError(
                 "PublicScaler keeps sparse X sparse only where zero becomes zero; "
@@ -206,7 +206,7 @@ class PublicOneHot(BoundedOutput, TransformerMixin, BaseEstimator):
         """Return the indicators, column by column."""
         check_is_fitted(self)
         X = _as_table(X)
-        n_rows, _ = checked_shape(self, X, fitting=False)
+        n_rows, _ = checked_shape(self, X, fitting=False, least_rows=0)
         table = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
         table = X.iloc if hasattr(X, "iloc") else np.asarray(table)
         starts = np.cumsum([0, *map(len, self.categories_)])

@@ -77,7 +77,7 @@ class DrawnFeatures(BoundedOutput, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return the features of each row, whose norm is 1 up to rounding."""
         check_is_fitted(self)
-        n_rows, n_columns = checked_shape(self, X, fitting=False)
+        n_rows, n_columns = checked_shape(self, X, fitting=False, least_rows=0)
         X = checked_values(X, allow_missing=self._fill is not None)
         found = self._empty(n_rows, X.dtype)
         step = max(1, BLOCK_ENTRIES // max(n_columns, found.shape[1]))

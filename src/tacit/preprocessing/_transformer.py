@@ -164,7 +164,7 @@ class PrivateTransformer(
         """Return the values of rows to transform."""
         check_is_fitted(self)
         taken = self._takes_sparse(X, fitting=False)
-        checked_shape(self, X, fitting=False, accept_sparse=taken)
+        checked_shape(self, X, fitting=False, least_rows=0, accept_sparse=taken)
         if sparse.issparse(X):
             require_zero(self.ranges_)
         return canonical(checked_values(X, accept_sparse=taken))

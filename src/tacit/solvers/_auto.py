@@ -162,7 +162,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
         PreconditionedGD,
     )
 
-    narrow = problem.n_features <= MOST_FEATURES
+    narrow = problem.n_columns <= MOST_FEATURES
     descent: Any = PreconditionedGD if plain and narrow else solvers.NoisyGD
     limit = MAX_AMP_NOISE_RESIDUALS if residuals else MAX_AMP_NOISE[descent.name]
     if problem.loss.n_outputs > 1:
@@ -239,7 +239,11 @@ def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
         problem, budget, MAX_MOMENT_NOISE_FREE if unconstrained else limit
     ):
         return solvers.AdaSSP(noise=noise)
-    if unconstrained and problem.n_features <= solvers.adaptive_moments.MOST_VIEWED:
+    from tacit.solvers.preconditioned_gd import (  # noqa: PLC0415 - loads for this only
+        MOST_FEATURES,
+    )
+
+    if unconstrained and problem.n_columns <= MOST_FEATURES:
         return solvers.AdaptiveMoments(noise=noise)
     return solvers.NoisyGD(noise=noise, clip=_clip(problem))
 

@@ -21,12 +21,17 @@ LEAST_CLEAR = 10.0
 
 
 def noise_notes(
-    problem: Problem, budget: Budget, *, is_sparse: bool
+    problem: Problem,
+    budget: Budget,
+    *,
+    is_sparse: bool = False,
+    n_columns: int | None = None,
 ) -> tuple[str, ...]:
     """Return a note if the noise of a plan exceeds any signal, and nothing otherwise.
 
     Linear models in rows bounded in L2 norm, and choices of columns in a ball, have a
-    measured limit; nothing is said of others.
+    measured limit; nothing is said of others. ``n_columns`` is the number of columns
+    of the table, where features are made of them.
     """
     if problem.bounds.norm == "l2":
         noise = relative_noise(problem, budget)
@@ -37,9 +42,10 @@ def noise_notes(
         drowned = chooses and clear < LEAST_CLEAR
     if not drowned:
         return ()
+    count = problem.n_columns if n_columns is None else n_columns
+    columns = "1 column is" if count == 1 else f"{count} columns are"
     note = noise_note(
-        f"{problem.n_columns} columns are too many for {problem.n_rows} rows at "
-        f"epsilon {budget.epsilon:g}"
+        f"{columns} too many for {problem.n_rows} rows at epsilon {budget.epsilon:g}"
     )
     return (note,)
 

@@ -23,10 +23,9 @@ from tacit.solvers._least_squares.adaptive_rounds import Rounds, final_weights
 from tacit.solvers._least_squares.quadratic import require_squared
 from tacit.solvers.preconditioned_gd import MOST_FEATURES
 
-__all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
+__all__ = ["AdaptiveMoments", "AdaptiveMomentsPlan"]
 
 # Columns up to which a matrix of second moments is worth its time
-MOST_VIEWED = MOST_FEATURES
 
 # Fraction of the squared privacy parameter that sums get, with and without an
 # intercept, and weight of the targets among them: little, as the mean is found again
@@ -134,8 +133,8 @@ def _reject(problem: Problem, budget: Budget) -> None:
     require_delta(
         budget, "AdaptiveMoments", "OutputPerturbation with a set, or AMP with one"
     )
-    if not 1 <= problem.n_columns <= MOST_VIEWED:
+    if not 1 <= problem.n_columns <= MOST_FEATURES:
         raise PlanError(
-            f"AdaptiveMoments takes 1 to {MOST_VIEWED} columns, got "
+            f"AdaptiveMoments takes 1 to {MOST_FEATURES} columns, got "
             f"{problem.n_columns}; use NoisyGD."
         )

@@ -216,10 +216,10 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         require_delta(budget, "PreconditionedGD", "AMP")
         problem.require_l2_rows("PreconditionedGD")
         problem.require_smooth("PreconditionedGD")
-        if problem.n_features > MOST_FEATURES:
+        if problem.n_columns > MOST_FEATURES:
             raise PlanError(
                 f"PreconditionedGD takes up to {MOST_FEATURES} columns, got "
-                f"{problem.n_features}; use NoisyGD."
+                f"{problem.n_columns}; use NoisyGD."
             )
 
     def run(self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator) -> Result:

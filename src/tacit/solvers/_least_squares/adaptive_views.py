@@ -44,7 +44,8 @@ class View:
     def rows(self, part: Any, targets: NDArray[Any]) -> tuple[Array, Array, Array]:
         """Return moved rows and their targets, both clipped, and the rows' factors."""
         dense = part.toarray() if sparse.issparse(part) else part
-        moved = dense[:, : len(self.center)] - self.center
+        # by rows, so that entries of a row are added up in one order
+        moved = np.ascontiguousarray(dense[:, : len(self.center)]) - self.center
         moved *= self.stretch
         factors = ALMOST_ONE / np.maximum(row_norms(moved), ALMOST_ONE)
         moved *= factors[:, None]
