@@ -57,6 +57,16 @@ def test_a_classifier_is_fitted_reported_and_predicts(census, run):
         assert after.count("Shapes") == before[page].count("Shapes") > 0
 
 
+def test_monotone_is_set_as_plain_json(census, run):
+    settings = ("--set", "random_state=3", "--set", 'monotone={"age": -1}')
+    answer = run(*fit_arguments(census, *ADDITIVE, *settings, epsilon=3))
+    assert answer.code == 0, answer.err
+    model = read(census / "model").estimator
+    assert model.monotone == {"age": -1}
+    ages = model.shape_table("age")["value"][:-1]
+    assert (np.diff(ages) <= 0).all()
+
+
 def test_a_regression_takes_its_ranges_from_the_schema(census, run):
     target = ("--target", "hours_per_week", *ADDITIVE)
     answer = run(*fit_arguments(census, *target))

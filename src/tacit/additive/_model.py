@@ -21,6 +21,7 @@ from tacit._estimators import (
     guaranteed_budget,
     planning_rows,
 )
+from tacit._execution import progress
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run, noise_warning
 from tacit._validate import at_least
@@ -122,10 +123,16 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
                 seeded=is_seeded(self.random_state),
             )
             public_rows = n_rows if self._counted() else None
+
+            def fitted(codes: Codes) -> Found:
+                # a plan that fits synthetic rows shows its own progress
+                with progress(False):
+                    return run(plan, columns, codes, task, public_rows, rng)
+
             found, self.privacy_ = charged_run(
                 release,
                 ledger,
-                lambda codes: run(plan, columns, codes, task, public_rows, rng),
+                fitted,
                 check=lambda: codes_of(X, columns),
             )
             self._columns = columns

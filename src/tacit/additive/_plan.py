@@ -91,6 +91,11 @@ class AdditivePlan(PlainNumbers):
         return PreconditionedGD()
 
     @property
+    def x_norm(self) -> float:
+        """Norm that the features of a row are clipped to."""
+        return ROW_NORM
+
+    @property
     def event(self) -> Event:
         parts = (self.bins, self.targets, self.descent, self.pairs)
         return Composed(tuple(part.event for part in parts if part is not None))
