@@ -57,7 +57,6 @@ for solver, given in {
     for epsilon in epsilons:
         model = LogisticRegression(
             epsilon,
-            x_norm=1.0,
             solver=solver,
             classes=[False, True],
             random_state=Seed(0),

@@ -81,7 +81,8 @@ from tacit.streaming import DurableStream
 folder, table, last = sys.argv[1:]
 rows = np.load(table)
 model = OnlineLinearRegression(
-    1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), random_state=Seed(0)
+    1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), x_norm=1.0,
+    random_state=Seed(0),
 )
 with DurableStream(model, folder) as stream:
     while stream.n_steps < 40:
