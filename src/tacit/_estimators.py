@@ -186,6 +186,7 @@ def checked_shape(
         raise TypeError(
             f"{type(estimator).__name__} takes no sparse X; call X.toarray() first."
         )
+    _reject_mask(X, "X")
     shape = listed(X).shape
     if len(shape) != 2:
         raise ValueError(
@@ -238,7 +239,7 @@ def checked_values(
                     ensure_all_finite=False,
                     ensure_min_samples=0,
                 )
-        except (TypeError, ValueError, ArithmeticError):
+        except Exception:  # also a cell's own code
             rejected = TypeError
     if rejected is not None:  # raised here, without a context that quotes cells
         raise rejected(
@@ -285,6 +286,15 @@ def _kind_of_rejection(X: Any) -> type[Exception] | None:
     return None
 
 
+def _reject_mask(given: Any, name: str) -> None:
+    """Reject masked arrays: what a mask hides would be read."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} must not be a masked array; mark missing cells by NaN, as "
+            "numpy.ma.filled does, or leave such rows out."
+        )
+
+
 def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
     """Return targets as a vector with one for each row, or raise.
 
@@ -296,6 +306,7 @@ def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
         )
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
+    _reject_mask(y, "y")
     array: NDArray[Any] = _of_one_kind(y) if labels else array_of(y)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")

@@ -10,7 +10,6 @@ from scipy import sparse
 
 from tacit import Seed
 from tacit.additive import AdditiveClassifier, AdditiveRegressor
-from tacit.additive._columns import codes_of, public_columns
 from tacit.exceptions import BudgetExceeded, NoiseWarning, PlanError
 from tacit.privacy import Budget, Ledger
 
@@ -331,7 +330,7 @@ def test_more_categories_than_a_descent_takes_are_rejected_in_words_of_the_table
     refused(
         AdditiveClassifier,
         PlanError,
-        "up to 2000 categories .* got 2504; merge rare categories",
+        "up to 2000 categories, .* got 2504; merge rare categories",
         X=table,
         ranges={"size": (0, 3)},
         categories={"code": codes},
@@ -399,8 +398,11 @@ def test_targets_far_outside_of_the_range_are_those_of_its_end():
     assert np.array_equal(fits[0].predict(FRAME), fits[1].predict(FRAME))
 
 
-def test_numbers_under_a_mask_are_missing():
-    cells = np.ma.masked_array([[0.5], [0.5]], mask=[[False], [True]])
-    columns = public_columns((0, 1), None, [0])
-    assert codes_of(cells, columns)[1, 0] == columns[0].missing
-    assert codes_of(cells, columns)[0, 0] != columns[0].missing
+@pytest.mark.parametrize("kind", KINDS)
+def test_masked_arrays_are_rejected_as_a_mask_would_be_read_past(kind):
+    X = np.ma.masked_array(np.full((N, 1), 0.5), mask=np.zeros((N, 1)))
+    y = TARGETS if kind == "regressor" else LABELS
+    facts = {"ranges": (0, 1), "categories": None}
+    refused(KINDS[kind], TypeError, "X must not be a masked array", X=X, **facts)
+    masked = np.ma.masked_array(y, mask=np.zeros(N))
+    refused(KINDS[kind], TypeError, "y must not be a masked array", y=masked)

@@ -12,14 +12,18 @@ from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded
+from tacit.feature_selection import PeelingSelector
 from tacit.linear_model import LogisticRegression
 from tacit.preprocessing import (
     PrivateQuantileBounds,
     PrivateStandardScaler,
     PublicOneHot,
     PublicScaler,
+    RandomFourierFeatures,
 )
 from tacit.privacy import Budget, Composed, Ledger
+
+ADD = {"neighbors": "add_or_remove_one"}
 
 N = 300
 RANGES = {"age": (18, 98), "hours": (0, 80)}
@@ -192,11 +196,22 @@ def test_a_search_charges_every_fit():
     assert search.best_estimator_[-1].privacy_.guarantee.epsilon == 1.0
 
 
-def test_a_private_pipeline_on_no_rows_ends_as_any_other():
-    options = {"neighbors": "add_or_remove_one"}
+@pytest.mark.parametrize(
+    "step",
+    [
+        PublicScaler((-9, 9)),
+        RandomFourierFeatures((-9, 9)),
+        PeelingSelector(
+            0.5, 1e-6, n_features_to_select=1, feature_bounds=9, y_range=(0, 1), **ADD
+        ),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_a_private_pipeline_on_no_rows_ends_as_any_other(step):
     pipeline = make_pipeline(
-        PrivateStandardScaler(ranges=(0, 1), delta=1e-6, **options),
-        LogisticRegression(1.0, 1e-6, classes=[0, 1], **options),
+        PrivateStandardScaler(ranges=(0, 1), delta=1e-6, **ADD),
+        step,
+        LogisticRegression(1.0, 1e-6, classes=[0, 1], x_norm=1.0, **ADD),
     )
     pipeline.fit(np.zeros((0, 2)), np.zeros(0, dtype=int))
     assert np.isfinite(pipeline[-1].coef_).all()

@@ -180,9 +180,6 @@ def codes_of(X: Any, columns: Sequence[Column]) -> Codes:
 
 def _with_none(part: Any) -> Any:
     """Return columns of numbers with None for cells that pandas marks as missing."""
-    if isinstance(part, np.ma.MaskedArray):
-        # what a mask hides must not be read
-        part = np.ma.filled(part.astype(np.float64), np.nan)
 
     def unmarked(cells: NDArray[Any]) -> NDArray[Any]:
         marked = [type(cell).__name__ in MARKS for cell in cells.flat]

@@ -168,20 +168,20 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
         if n_features == len(seen) and set(named) <= set(seen):
             return seen
         # one entry a column; a pair of numbers is one range for all columns
-        several = [
-            facts for facts in given if is_list(facts) and any(map(is_several, facts))
-        ]
-        known: Sequence[Any] = named or range(len(several[0]) if several else 0)
-        if not known and n_features is None:
+        lists = [each for each in given if is_list(each) and any(map(is_several, each))]
+        known: Sequence[Any] = range(len(lists[0])) if lists else named
+        for_rest = is_list(self.ranges) and not lists
+        if n_features is None and (for_rest or not known):
             raise ValueError(
-                "n_features must be given where ranges and categories name no columns."
+                "n_features must be given where ranges and categories do not have an "
+                "entry for each column."
             )
-        if known and n_features not in (None, len(known)):
+        if known and not for_rest and n_features not in (None, len(known)):
             raise ValueError(
                 f"n_features must be {len(known)} or None, as ranges and categories "
                 f"have the columns {shown(list(known))}, got {n_features}."
             )
-        return known or range(n_features or 0)
+        return range(n_features or 0) if for_rest or not known else known
 
     def checked_cells(self, X: Any) -> tuple[tuple[Column, ...], Codes]:
         """Return the columns of a table to fit on, and the codes of its cells.

@@ -183,8 +183,9 @@ def _waves(facts: Facts, budget: Budget) -> int:
     listed = sum(each.n_codes for each in facts.columns if not each.is_numeric)
     if listed + 2 * numeric > MOST_FEATURES:
         raise PlanError(
-            f"an additive model takes up to {MOST_FEATURES} categories and twice the "
-            f"columns of numbers together, got {listed + 2 * numeric}; merge rare "
+            f"an additive model takes up to {MOST_FEATURES} categories, two more in "
+            "each column for cells that are unlisted or missing, and twice the columns "
+            f"of numbers, all together, got {listed + 2 * numeric}; merge rare "
             "categories, or leave columns out."
         )
     most = (MOST_FEATURES - listed) // max(numeric, 1) - 1

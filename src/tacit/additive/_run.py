@@ -14,7 +14,7 @@ from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column
 from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
-from tacit.additive._shrink import shrinkage, without_unseen
+from tacit.additive._shrink import shrinkage, unseen, without_unseen
 from tacit.additive._sums import BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, Term, main_terms, ranges_of
 from tacit.convex import Loss
@@ -97,10 +97,13 @@ def run(
     if plan.pairs is not None:
         margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))
         shifted = np.column_stack([y, margins])
-        pairs = [
-            (term.columns, term.shape(weights))
-            for term, weights in plan.pairs.run(bins, of_rows, shifted, rng)
-        ]
+        empty = [unseen(each, count_noise / total) for each in bins]
+        for term, weights in plan.pairs.run(bins, of_rows, shifted, rng):
+            first, second = term.columns
+            cells = term.shape(weights)
+            cells[empty[first]] = 0.0
+            cells[:, empty[second]] = 0.0
+            pairs.append((term.columns, cells))
     return Found(bins, values, intercept, center, unit, pairs, std)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacit.additive._bins import Bins
 from tacit.additive._terms import Term, ranges_of
 
-__all__ = ["shrinkage", "without_unseen"]
+__all__ = ["shrinkage", "unseen", "without_unseen"]
 
 Array = NDArray[np.float64]
 
@@ -49,10 +49,14 @@ def without_unseen(bins: Bins, values: Array, count_noise: float) -> Array:
     and a cell like that may come later; listed categories are there for their rows.
     ``count_noise`` is the standard deviation of a count, as a fraction of the rows.
     """
-    doubtful = slice(-1 if bins.column.is_numeric else -2, None)
-    kept = values.copy()
-    kept[doubtful][bins.mass[doubtful] < UNSEEN_COUNTS * count_noise] = 0.0
-    return kept
+    return np.where(unseen(bins, count_noise)[:, None], 0.0, values)
+
+
+def unseen(bins: Bins, count_noise: float) -> NDArray[np.bool_]:
+    """Return which bins are of missing or unlisted cells that no row may have."""
+    few = bins.mass < UNSEEN_COUNTS * count_noise
+    few[: -1 if bins.column.is_numeric else -2] = False
+    return few
 
 
 def _blocks(bins: Bins, n_features: int) -> Iterator[slice]:

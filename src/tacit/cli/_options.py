@@ -316,7 +316,7 @@ def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str
 
 def _plain(value: Any) -> Any:
     """Return JSON as parameters are written: an object without a type is a mapping."""
-    if not isinstance(value, dict) or "type" in value:
+    if not isinstance(value, dict) or isinstance(value.get("type"), str):
         return value
     items = [[name, _plain(part)] for name, part in value.items()]
     return {"type": "dict", "items": items}

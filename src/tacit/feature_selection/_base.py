@@ -221,7 +221,16 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         X
             Rows with the columns of the fit.
         """
-        return declared_like(super().transform(X), X)
+        check_is_fitted(self)
+        n_rows, _ = checked_shape(
+            self, X, fitting=False, least_rows=0, accept_sparse=True
+        )
+        if n_rows > 0:
+            return declared_like(super().transform(X), X)
+        # scikit-learn rejects a table without rows, and a charge may lie behind
+        kept = self.get_support(indices=True)
+        found = X.iloc[:, kept] if hasattr(X, "iloc") else X[:, kept]
+        return declared_like(found, X)
 
     def _has_public_row_count(self) -> bool:
         """Return whether the number of rows is public."""

@@ -98,7 +98,8 @@ class PublicScaler(
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the columns, and nothing else."""
         with all_or_nothing(self):
-            checked_shape(self, X, fitting=True, accept_sparse=True)
+            # in a private pipeline, an error here would show that there are no rows
+            checked_shape(self, X, fitting=True, least_rows=0, accept_sparse=True)
             columns = columns_of(self)
             ranges = public_ranges(self.ranges, columns)
             target = checked_pair(self.target, "target")
@@ -190,7 +191,7 @@ class PublicOneHot(BoundedOutput, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the columns, and nothing else."""
         with all_or_nothing(self):
-            checked_shape(self, _as_table(X), fitting=True)
+            checked_shape(self, _as_table(X), fitting=True, least_rows=0)
             self._sparse_output = checked_truth(self.sparse_output, "sparse_output")
             self.categories_ = self._public_categories(columns_of(self))
             self._check_distinct_names()

@@ -65,7 +65,7 @@ class DrawnFeatures(BoundedOutput, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the columns, and draw the structure."""
         with all_or_nothing(self):
-            checked_shape(self, X, fitting=True)
+            checked_shape(self, X, fitting=True, least_rows=0)
             columns = columns_of(self)
             self.ranges_ = public_ranges(self.ranges, columns)
             self._fill = public_fill(self.missing, columns)

@@ -25,8 +25,6 @@ from tacit.solvers.preconditioned_gd import MOST_FEATURES
 
 __all__ = ["AdaptiveMoments", "AdaptiveMomentsPlan"]
 
-# Columns up to which a matrix of second moments is worth its time
-
 # Fraction of the squared privacy parameter that sums get, with and without an
 # intercept, and weight of the targets among them: little, as the mean is found again
 # with derivatives
