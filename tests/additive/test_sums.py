@@ -5,11 +5,13 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from tacit import Seed
 from tacit._random import as_generator
+from tacit.additive import AdditiveClassifier
 from tacit.additive._bins import Bins
 from tacit.additive._columns import CELLS, Column
 from tacit.additive._plan import Facts, planned_fit, regression_loss
-from tacit.additive._shrink import shrinkage, without_unseen
+from tacit.additive._shrink import shrinkage, unseen
 from tacit.additive._sums import PARTS, BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, main_terms, usual_waves
 from tacit.convex import Logistic, Softmax
@@ -146,14 +148,29 @@ def test_rounding_by_factors_is_inside_the_sensitivity():
     assert sums.problem.bounds == plan.problem.bounds
 
 
-def test_missing_cells_without_rows_have_no_effect():
-    rng = as_generator(7)
+def test_missing_cells_that_no_row_may_have_are_unseen():
     mass = np.array([0.5, 0.3, 0.19, 0.005, 0.005])
+    rng = as_generator(7)
     listed = made_bins(COLUMNS[1], mass, rng)
     numbers = made_bins(COLUMNS[0], mass, rng)
-    values = np.ones((5, 2))
-    found = [without_unseen(each, values, 0.004) for each in (listed, numbers)]
-    assert found[0][:, 0].tolist() == [1, 1, 1, 0, 0]
-    assert found[1][:, 1].tolist() == [1, 1, 1, 1, 0]
-    assert np.array_equal(without_unseen(listed, values, 0.002), values)
-    assert (values == 1).all()
+    assert unseen(listed, 0.004).tolist() == [False, False, False, True, True]
+    assert unseen(numbers, 0.004).tolist() == [False, False, False, False, True]
+    assert not unseen(listed, 0.002).any()
+
+
+def test_missing_cells_without_rows_have_no_effect():
+    rng = as_generator(8)
+    X = rng.choice([0, 1], (3000, 2)).astype(object)
+    y = X[:, 0].astype(int)
+    lists = {0: [0, 1], 1: [0, 1]}
+    model = AdditiveClassifier(
+        1.0, 1e-6, categories=lists, interactions=[(0, 1)], random_state=Seed(1)
+    )
+    model.set_params(classes=[0, 1]).fit(X, y)
+    for shape in model.shapes_:
+        # the mean over all bins was taken off after they were set to zero
+        assert abs(shape.values[2:]).max() < 0.1
+    cells = model.pairs_[0].values
+    assert (cells[2:] == 0).all()
+    assert (cells[:, 2:] == 0).all()
+    assert abs(cells[:2, :2]).min() > 0

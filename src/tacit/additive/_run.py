@@ -14,7 +14,7 @@ from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column
 from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
-from tacit.additive._shrink import shrinkage, unseen, without_unseen
+from tacit.additive._shrink import shrinkage, unseen
 from tacit.additive._sums import BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, Term, main_terms, ranges_of
 from tacit.convex import Loss
@@ -67,11 +67,7 @@ def run(
 ) -> Found:
     """Release bins, units and weights, one after the other."""
     bins, total = plan.bins.run(codes, columns, n_rows, rng)
-    center, unit, y = 0.0, 1.0, task.targets
-    if plan.targets is not None:
-        center, unit = plan.targets.run(y, total, rng)
-        y = np.clip(y, plan.targets.low, plan.targets.high)
-        y = np.clip((y - center) / unit, -FARTHEST, FARTHEST)
+    center, unit, y = _in_units(plan, task.targets, total, rng)
     terms = main_terms(bins, plan.n_waves)
     of_rows = np.empty(codes.shape, dtype=np.intp, order="F")
     for k, each in enumerate(bins):
@@ -89,22 +85,38 @@ def run(
         std = shape_noise(terms, noise[:-1, :-1], factors**NOISE_LEFT)
     constant = float(plan.descent.problem.constant or 0.0)
     values, intercept = _values(terms, W[:-1]), W[-1] * constant
+    empty = [unseen(each, count_noise / total) for each in bins]
     values = [
-        monotone_values(each, without_unseen(each, found, count_noise / total))
-        for each, found in zip(bins, values, strict=True)
+        monotone_values(each, np.where(none[:, None], 0.0, found))
+        for each, none, found in zip(bins, empty, values, strict=True)
     ]
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:
         margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))
         shifted = np.column_stack([y, margins])
-        empty = [unseen(each, count_noise / total) for each in bins]
-        for term, weights in plan.pairs.run(bins, of_rows, shifted, rng):
-            first, second = term.columns
-            cells = term.shape(weights)
-            cells[empty[first]] = 0.0
-            cells[:, empty[second]] = 0.0
-            pairs.append((term.columns, cells))
+        fitted = plan.pairs.run(bins, of_rows, shifted, rng)
+        pairs = [(term.columns, _cells(term, found, empty)) for term, found in fitted]
     return Found(bins, values, intercept, center, unit, pairs, std)
+
+
+def _in_units(
+    plan: AdditivePlan, y: NDArray[Any], total: float, rng: np.random.Generator
+) -> tuple[float, float, NDArray[Any]]:
+    """Return the released center and unit of targets, and targets in that unit."""
+    if plan.targets is None:
+        return 0.0, 1.0, y
+    center, unit = plan.targets.run(y, total, rng)
+    y = np.clip(y, plan.targets.low, plan.targets.high)
+    return center, unit, np.clip((y - center) / unit, -FARTHEST, FARTHEST)
+
+
+def _cells(term: Term, weights: Array, empty: Sequence[NDArray[np.bool_]]) -> Array:
+    """Return what a pair adds for each pair of bins, zero where one has no rows."""
+    first, second = term.columns
+    cells = term.shape(weights)
+    cells[empty[first]] = 0.0
+    cells[:, empty[second]] = 0.0
+    return cells
 
 
 def _values(terms: Sequence[Term], weights: Array) -> list[Array]:

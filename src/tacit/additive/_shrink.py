@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacit.additive._bins import Bins
 from tacit.additive._terms import Term, ranges_of
 
-__all__ = ["shrinkage", "unseen", "without_unseen"]
+__all__ = ["shrinkage", "unseen"]
 
 Array = NDArray[np.float64]
 
@@ -42,18 +42,13 @@ def shrinkage(
     return factors
 
 
-def without_unseen(bins: Bins, values: Array, count_noise: float) -> Array:
-    """Return the values of bins, with zero for missing cells that no row may have.
-
-    So for categories that are not listed. Without rows the released value is all noise,
-    and a cell like that may come later; listed categories are there for their rows.
-    ``count_noise`` is the standard deviation of a count, as a fraction of the rows.
-    """
-    return np.where(unseen(bins, count_noise)[:, None], 0.0, values)
-
-
 def unseen(bins: Bins, count_noise: float) -> NDArray[np.bool_]:
-    """Return which bins are of missing or unlisted cells that no row may have."""
+    """Return which bins are of missing or unlisted cells that no row may have.
+
+    Without rows a released value is all noise, and a cell like that may come later;
+    listed categories are there for their rows. ``count_noise`` is the standard
+    deviation of a count, as a fraction of the rows.
+    """
     few = bins.mass < UNSEEN_COUNTS * count_noise
     few[: -1 if bins.column.is_numeric else -2] = False
     return few

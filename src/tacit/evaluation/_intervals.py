@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +34,7 @@ from tacit.linear_model._base import (
 )
 from tacit.linear_model._two_stage import TwoStagePlan
 from tacit.privacy import Budget, Ledger, Neighbors
-from tacit.solvers._base import loss_assumptions, row_limit
-from tacit.solvers.ada_ssp import AdaSSPPlan
-from tacit.solvers.amp import AMPPlan
-from tacit.solvers.objective_perturbation import ObjectivePerturbationPlan
-from tacit.solvers.output_perturbation import OutputPerturbationPlan
+from tacit.solvers._base import MinimumNoise, loss_assumptions, row_limit
 
 __all__ = ["coefficient_intervals", "require_theory"]
 
@@ -213,14 +210,8 @@ def require_theory(planned: PlannedFit) -> None:
         raise ValueError(
             f"Intervals take up to {MOST_WEIGHTS} weights, got {problem.size}."
         )
-    tilted = plan.tilted if isinstance(plan, AMPPlan) else plan
-    match tilted:
-        case AdaSSPPlan(adaptive=False):
-            return
-        case OutputPerturbationPlan() | ObjectivePerturbationPlan() if (
-            tilted.law == "gaussian"
-        ):
-            return
+    if getattr(plan, "states_response", False) or _minimum_noise(plan) is not None:
+        return
     raise ValueError(
         "Intervals need a fit with delta > 0 by solver='amp' or 'output_perturbation', "
         "by 'ada_ssp' for least squares, or by an ObjectivePerturbation with Gaussian "
@@ -228,15 +219,20 @@ def require_theory(planned: PlannedFit) -> None:
     )
 
 
+def _minimum_noise(plan: Any) -> MinimumNoise | None:
+    """Return what a plan states of the noise around a minimum, if it does."""
+    stated: Callable[[], MinimumNoise | None] = getattr(
+        plan, "minimum_noise", lambda: None
+    )
+    return stated()
+
+
 def _fit_noise(facts: FittedFacts) -> _Noise:
     """Return the noise of a fit that `require_theory` accepts."""
-    plan, size = facts.planned.plan, facts.planned.problem.size
-    if isinstance(plan, OutputPerturbationPlan):
-        return _Noise(plan.ridge, np.zeros((size, size)), plan.scale())
-    if isinstance(plan, AMPPlan | ObjectivePerturbationPlan):
-        tilted = plan.tilted if isinstance(plan, AMPPlan) else plan
-        output = plan.output_scale() if isinstance(plan, AMPPlan) else 0.0
-        return _Noise(tilted.ridge, tilted.scale() ** 2 * np.eye(size), output)
+    size, found = facts.planned.problem.size, _minimum_noise(facts.planned.plan)
+    if found is not None:
+        pull = found.gradient**2 * np.eye(size)
+        return _Noise(found.ridge, pull, found.weights)
     noise = facts.noise
     if noise is None or noise.response is None or noise.pull is None:
         raise ValueError(

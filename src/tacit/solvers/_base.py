@@ -31,6 +31,7 @@ from tacit.privacy import Budget, Event, Neighbors
 
 __all__ = [
     "INTERCEPT_FRACTION",
+    "MinimumNoise",
     "Plan",
     "Problem",
     "Result",
@@ -317,6 +318,25 @@ class SolverPlan:
         return plan_assumptions(
             self.problem, self.noise, clipped=self.clips_derivatives
         )
+
+
+@dataclass(frozen=True)
+class MinimumNoise:
+    """Gaussian noise around the minimum of a loss with a ridge, which intervals need.
+
+    Parameters
+    ----------
+    ridge
+        Ridge of the objective.
+    gradient
+        Standard deviation of the tilt, which is noise on the gradient there.
+    weights
+        Standard deviation of what is added to the weights.
+    """
+
+    ridge: float
+    gradient: float
+    weights: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,11 @@ class AdaSSPPlan(SolverPlan):
     noise: str = "grid"
 
     @property
+    def states_response(self) -> bool:
+        """Whether its noise on the weights is stated such that intervals follow."""
+        return not self.adaptive
+
+    @property
     def mechanism(self) -> SymmetricGaussian:
         """What releases both moments at once."""
         fraction = 1 - EIGENVALUE_FRACTION if self.adaptive else 1.0

@@ -18,7 +18,13 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.noise import GRID, check_noise
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._base import Problem, Result, Solver, plan_assumptions
+from tacit.solvers._base import (
+    MinimumNoise,
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+)
 from tacit.solvers._gradients.descent import gradient_unit
 from tacit.solvers._published import AMPSplit, check_saveable, check_width
 from tacit.solvers.objective_perturbation import (
@@ -95,8 +101,13 @@ class CoveredTilt:
 class AMPPlan(CoveredTilt):
     """A tilt, the gradient norm to reach, and the noise that covers what is left.
 
-    A type of its own, so that intervals, which it has, can reject tilts in a set.
+    A type of its own, as intervals have no theory for tilts in a set.
     """
+
+    def minimum_noise(self) -> MinimumNoise | None:
+        """Return the noise that intervals of the weights rest on."""
+        tilt = self.tilted.minimum_noise()
+        return None if tilt is None else replace(tilt, weights=self.output_scale())
 
 
 @dataclass(frozen=True)

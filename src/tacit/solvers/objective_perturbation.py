@@ -19,7 +19,7 @@ from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem, Result, Solver
+from tacit.solvers._base import MinimumNoise, Problem, Result, Solver
 from tacit.solvers._minimizers.minimum import (
     certified_minimum,
     gradient_tolerance,
@@ -161,6 +161,12 @@ class ObjectivePerturbationPlan(PlannedNoise):
             "arithmetic is exact: the last digits of the weights leak rows; AMP "
             "covers them",
         )
+
+    def minimum_noise(self) -> MinimumNoise | None:
+        """Return the noise that intervals of the weights rest on."""
+        if self.law != "gaussian":
+            return None
+        return MinimumNoise(self.ridge, self.scale(), 0.0)
 
     @property
     def event(self) -> Event:

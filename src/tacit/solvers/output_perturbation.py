@@ -14,7 +14,7 @@ from tacit.convex._protocols import is_set
 from tacit.data import Rows
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem, Result, Solver, WeightNoise
+from tacit.solvers._base import MinimumNoise, Problem, Result, Solver, WeightNoise
 from tacit.solvers._minimizers.minimum import (
     certified_minimum,
     gradient_tolerance,
@@ -51,6 +51,12 @@ class OutputPerturbationPlan(PlannedNoise):
     noise: str = "grid"
     law: str = "gaussian"
     reach: float = inf  # norm that weights are kept to
+
+    def minimum_noise(self) -> MinimumNoise | None:
+        """Return the noise that intervals of the weights rest on."""
+        if self.law != "gaussian":
+            return None
+        return MinimumNoise(self.ridge, 0.0, self.scale())
 
 
 @dataclass(frozen=True)
