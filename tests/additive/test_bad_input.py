@@ -406,3 +406,10 @@ def test_masked_arrays_are_rejected_as_a_mask_would_be_read_past(kind):
     refused(KINDS[kind], TypeError, "X must not be a masked array", X=X, **facts)
     masked = np.ma.masked_array(y, mask=np.zeros(N))
     refused(KINDS[kind], TypeError, "y must not be a masked array", y=masked)
+
+
+def test_more_pairs_than_a_descent_takes_are_rejected_before_a_plan():
+    model = AdditiveClassifier(1.0, 1e-6, classes=[0, 1], ranges=(0, 1))
+    model.set_params(interactions=600)
+    with pytest.raises(PlanError, match="600 pairs have up to 5400; give fewer pairs"):
+        model.plan(1000, 50)

@@ -25,6 +25,7 @@ from tacit.convex._protocols import Array
 from tacit.convex.objective import UNIT, chunks
 from tacit.data import bounded_rows
 from tacit.data.rows import ArrayRows
+from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.preprocessing._parameters import is_list, shown
 from tacit.privacy import Budget, Composed, Event, GaussianNoise
@@ -35,7 +36,7 @@ from tacit.solvers._gradients.descent import (
     gradient_sensitivity,
     norm_clipped,
 )
-from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
+from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGDPlan
 
 __all__ = ["PairsPlan", "chosen_pairs", "pairs_planner"]
 
@@ -226,6 +227,11 @@ def pairs_planner(
     sizes = sorted(products.values())[-n_pairs:]
     if given is not None:
         sizes = [products[pair] for pair in given]
+    if sum(sizes) > MOST_FEATURES:
+        raise PlanError(
+            f"interactions may have up to {MOST_FEATURES} products of features, and "
+            f"{n_pairs} pairs have up to {sum(sizes)}; give fewer pairs."
+        )
 
     def within(squared_norm: float, n_features: int) -> Problem:
         bounds = replace(main.bounds, x_norm=sqrt(squared_norm))
