@@ -16,7 +16,7 @@ from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
 from tacit.additive._shrink import shrinkage, unseen
 from tacit.additive._sums import BinSums, binned_rows
-from tacit.additive._terms import ROW_NORM, Term, main_terms, ranges_of
+from tacit.additive._terms import ROW_NORM, Term, main_terms, shapes_of
 from tacit.convex import Loss
 from tacit.solvers import PreconditionedGD
 
@@ -84,7 +84,7 @@ def run(
         W[:-1, 0] *= factors
         std = shape_noise(terms, noise[:-1, :-1], factors**NOISE_LEFT)
     constant = float(plan.descent.problem.constant or 0.0)
-    values, intercept = _values(terms, W[:-1]), W[-1] * constant
+    values, intercept = shapes_of(terms, W[:-1]), W[-1] * constant
     empty = [unseen(each, count_noise / total) for each in bins]
     values = [
         monotone_values(each, np.where(none[:, None], 0.0, found))
@@ -117,10 +117,3 @@ def _cells(term: Term, weights: Array, empty: Sequence[NDArray[np.bool_]]) -> Ar
     cells[empty[first]] = 0.0
     cells[:, empty[second]] = 0.0
     return cells
-
-
-def _values(terms: Sequence[Term], weights: Array) -> list[Array]:
-    return [
-        term.shape(weights[start:end])
-        for term, (start, end) in zip(terms, ranges_of(terms), strict=True)
-    ]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.additive._terms import Term, ranges_of
+from tacit.additive._terms import Term, ranges_of, shapes_of
 from tacit.convex.objective import DENSE_ROWS, UNIT
 from tacit.data.rows import ArrayRows
 from tacit.solvers import Problem
@@ -130,7 +130,7 @@ class _BinnedGradient:
     def __call__(self, bins: Any, y: NDArray[Any]) -> tuple[Array]:
         sums, problem = self.sums, self.sums.problem
         clip = clip_needed(problem, sums.clip)
-        values = self._values()
+        values = shapes_of(sums.terms, self.W[:-1])
         found = [np.zeros(each.shape) for each in values]
         intercept = self.W[-1] * sums._constant
         last = np.zeros(problem.loss.n_outputs)
@@ -155,11 +155,3 @@ class _BinnedGradient:
             factor.T @ each for factor, each in zip(sums.factors, found, strict=True)
         ]
         return (np.concatenate([*parts, last[None] * sums._constant]),)
-
-    def _values(self) -> list[Array]:
-        """Return what each bin of each column adds to the margins."""
-        ranges = ranges_of(self.sums.terms)
-        return [
-            factor @ self.W[start:end]
-            for factor, (start, end) in zip(self.sums.factors, ranges, strict=True)
-        ]

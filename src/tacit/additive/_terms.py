@@ -24,6 +24,7 @@ __all__ = [
     "main_terms",
     "pair_factor",
     "ranges_of",
+    "shapes_of",
     "usual_waves",
 ]
 
@@ -104,6 +105,14 @@ def ranges_of(terms: Sequence[Term]) -> list[tuple[int, int]]:
     """Return where the weights of each term begin and end."""
     ends = np.cumsum([0, *(term.n_features for term in terms)]).tolist()
     return list(pairwise(ends))
+
+
+def shapes_of(terms: Sequence[Term], weights: Array) -> list[Array]:
+    """Return what each bin of each term adds to the margins."""
+    return [
+        term.shape(weights[start:end])
+        for term, (start, end) in zip(terms, ranges_of(terms), strict=True)
+    ]
 
 
 def main_terms(bins: Sequence[Bins], n_waves: int) -> list[Term]:
