@@ -13,26 +13,46 @@ from functools import partial
 from unittest import mock
 
 import numpy as np
-from benchmarks.additive.synthetic_tables import drawn, survey
+from benchmarks.additive.synthetic_tables import bodies, drawn, survey
 
 from tacit import Seed
-from tacit.additive import AdditiveClassifier, AdditiveRegressor, _bins, _plan, _terms
+from tacit.additive import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    _bins,
+    _plan,
+    _sums,
+    _terms,
+)
+from tacit.additive._terms import Waves
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+def around(waves):
+    """Return fewer and more cosines than these, of slower and faster decay."""
+    counts = [Waves(round(waves.count * by), waves.decay) for by in (0.7, 1.4)]
+    return (*counts, *(Waves(waves.count, waves.decay + by) for by in (-0.2, 0.2)))
+
+
 # Module, constant and the values around the shipped one
 VARIED = (
     (_bins, "POWER", (0.5, 0.75)),
     (_bins, "UNSEEN", (0.005, 0.08)),
     (_bins, "CROWDED", (1 / 256, 1 / 32)),
     (_plan, "BINS_FRACTION", (0.05, 0.2)),
-    (_terms, "ROOM", (0.7, 1.1)),
-    (_terms, "WAVES", (12, 27)),
+    (_plan, "STEPS", (18, 32)),
+    (_plan, "BY_MOMENTS", (0.5, 1.2)),
+    (_sums, "LONGEST", (1.0, 1.5)),
+    (_terms, "ROOM", (0.65, 1.0)),
+    (_terms, "SPREAD_POWER", (0.0, 0.4)),
     (_terms, "WAVES_POWER", (0.1, 0.3)),
-    (_terms, "DECAY", (0.4, 0.8)),
 )
+LABELS = ((_terms, "LABEL_WAVES", around(_terms.LABEL_WAVES)),)
 RESIDUALS = (
+    (_terms, "TARGET_WAVES", around(_terms.TARGET_WAVES)),
     (_plan, "RESIDUAL_CLIP", (0.25, 1.0)),
-    (_plan, "TARGETS_FRACTION", (0.01, 0.05)),
+    (_plan, "TARGETS_FRACTION", (0.04, 0.1)),
 )
 PAIRS = ((_plan, "PAIRS_FRACTION", (0.1, 0.3)),)
 
@@ -68,9 +88,10 @@ def main(arguments=None):
     given = parser.parse_args(arguments)
     seeds = range(1000, 1000 + given.tables)
     for what, extra, draw in (
-        ("accuracy", PAIRS, drawn),
-        ("accuracy of surveys", (), survey),
+        ("accuracy", (*LABELS, *PAIRS), drawn),
+        ("accuracy of surveys", LABELS, survey),
         ("variance", RESIDUALS, partial(drawn, regression=True)),
+        ("variance of bodies", RESIDUALS, bodies),
     ):
         tables = list(map(draw, seeds))
         line(f"points of {what} lost at eps", EPSILONS)
@@ -80,7 +101,7 @@ def main(arguments=None):
             for value in values:
                 pairs = 3 if (module, constant, values) in PAIRS else 0
                 with mock.patch.object(module, constant, value):
-                    line(f"{constant} = {value:.4g}", losses(tables, pairs))
+                    line(f"{constant} = {value}", losses(tables, pairs))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ in most rows or integers; columns are correlated; shapes are straight, monotone,
 jumps and waves; some pairs of columns interact. `survey` has tables as offices of
 statistics keep them: ages, grades, a value that half of the rows share, amounts that
 most rows lack, codes with effects of their own, and categories of very unequal size.
+`bodies` has sizes and weights that all grow together, where the target depends on how
+they differ.
 """
 
 from __future__ import annotations
@@ -82,11 +84,7 @@ def drawn(seed, *, regression=False, most=60_000):
         signal = signal + rng.uniform(-1.5, 1.5)
         y = (rng.random(rows) < expit(signal)).astype(int)
         return Table(cells, ranges, categories, signal, y, n, None)
-    y = signal + rng.uniform(0.3, 1.2) * rng.standard_normal(rows)
-    low, high = np.quantile(y, [0.001, 0.999])
-    wide = rng.uniform(0, 0.5, size=2) * (high - low)
-    ends = (float(low - wide[0]), float(high + wide[1]))
-    return Table(cells, ranges, categories, signal, np.clip(y, low, high), n, ends)
+    return target(cells, ranges, categories, signal, n, rng, (0.3, 1.2))
 
 
 def survey(seed):
@@ -118,6 +116,35 @@ def survey(seed):
     signal = standard(signal) * rng.uniform(1, 3) + rng.uniform(-1.8, 0.3)
     y = (rng.random(rows) < expit(signal)).astype(int)
     return Table(cells, ranges, categories, signal, y, n, None)
+
+
+def bodies(seed):
+    """Return a random table of 1,500 to 12,000 measured bodies, and a target."""
+    rng = as_generator(seed)
+    n = int(np.exp(rng.uniform(np.log(1500), np.log(12_000))))
+    rows, d = n + TEST_ROWS, int(rng.integers(5, 12))
+    common, factors = rng.uniform(0.85, 0.97), rng.standard_normal((rows, 2))
+    cells, ranges, sizes = np.empty((rows, d), dtype=object), {}, []
+    for k in range(d):
+        own = factors[:, 1] * rng.choice([-1, 1]) + rng.standard_normal(rows)
+        latent = np.sqrt(common) * factors[:, 0] + np.sqrt((1 - common) / 2) * own
+        values = np.maximum(1 + 0.25 * latent, 0.05) ** rng.choice([1, 1, 3])
+        high = float(np.quantile(values, 0.999) * rng.uniform(1, 2))
+        cells[:, k], ranges[k] = np.minimum(values, high), (0.0, high)
+        sizes.append(standard(values))
+    weights = rng.standard_normal(d) * (rng.random(d) < 0.7)
+    signal = np.array(sizes).T @ (weights - weights.mean() * rng.random())
+    signal = standard(signal + 0.2 * rng.standard_normal() * standard(sizes[0] ** 2))
+    return target(cells, ranges, {}, signal, n, rng, (0.5, 1.5))
+
+
+def target(cells, ranges, categories, signal, n, rng, noise):
+    """Return a table whose target is the signal with noise of a random size."""
+    y = signal + rng.uniform(*noise) * rng.standard_normal(len(signal))
+    low, high = np.quantile(y, [0.001, 0.999])
+    wide = rng.uniform(0, 0.5, size=2) * (high - low)
+    ends = (float(low - wide[0]), float(high + wide[1]))
+    return Table(cells, ranges, categories, signal, np.clip(y, low, high), n, ends)
 
 
 def answers(kind, latent, rng):

@@ -11,9 +11,9 @@ from tacit.additive import AdditiveClassifier
 from tacit.additive._bins import Bins
 from tacit.additive._columns import CELLS, Column
 from tacit.additive._plan import Facts, planned_fit, regression_loss
-from tacit.additive._shrink import shrinkage, unseen
-from tacit.additive._sums import PARTS, BinSums, binned_rows
-from tacit.additive._terms import ROW_NORM, main_terms, usual_waves
+from tacit.additive._shrink import blocks_of, shrunk, unseen
+from tacit.additive._sums import LONGEST, PARTS, BinSums, binned_rows
+from tacit.additive._terms import ROW_NORM, Waves, main_terms, usual_waves
 from tacit.convex import Logistic, Softmax
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._gradients.descent import (
@@ -37,14 +37,17 @@ def made_bins(column, mass, rng):
 
 
 def made(loss, y_range=None):
-    """Return sums, rows in bins with their targets, and features of the rows."""
+    """Return sums, rows in bins, and features as moments, gradients and margins see.
+
+    The latter are features within the norm, and features within some norms.
+    """
     rng = as_generator(3)
     sizes = (41, 5, 12)
     mass = [rng.dirichlet(np.full(size, 0.3)) for size in sizes]
     bins = [made_bins(*each, rng) for each in zip(COLUMNS, mass, strict=True)]
     facts = Facts(COLUMNS, N, loss, y_range)
     plan = planned_fit(facts, Budget(1.0, 1e-6, Neighbors.REPLACE_ONE), "grid")
-    terms = main_terms(bins, plan.n_waves)
+    terms = main_terms(bins, plan.waves)
     of_rows = np.column_stack([rng.choice(size, N) for size in sizes])
     if loss.targets == "codes":
         y = rng.choice(loss.n_outputs, N).astype(float)
@@ -53,9 +56,12 @@ def made(loss, y_range=None):
     sums = BinSums(plan.descent.problem, plan.descent.clip, terms)
     rows = binned_rows(terms, of_rows, y, ROW_NORM)
     features = np.hstack([t.factors[0][of_rows[:, k]] for k, t in enumerate(terms)])
-    factors = rows.arrays()[1][:, 1]
     constant = np.full((N, 1), plan.descent.problem.constant)
-    return sums, rows, np.hstack([features * factors[:, None], constant]), y, factors
+    within, near = (
+        np.hstack([features * factors[:, None], constant])
+        for factors in rows.arrays()[1][:, 1:].T
+    )
+    return sums, rows, within, near, y
 
 
 LOSSES = [Logistic(cap=0.5), Softmax(3), regression_loss()]
@@ -64,22 +70,24 @@ LOSSES = [Logistic(cap=0.5), Softmax(3), regression_loss()]
 @pytest.mark.parametrize("loss", LOSSES, ids=["two", "three", "regression"])
 def test_sums_by_bins_are_those_of_features(loss):
     y_range = (-1.0, 1.0) if loss is LOSSES[2] else None
-    sums, rows, X, y, _ = made(loss, y_range)
+    sums, rows, X, near, y = made(loss, y_range)
     W = as_generator(4).normal(size=(X.shape[1], loss.n_outputs))
     labels = y.astype(np.intp) if loss.targets == "codes" else y
-    expected = X.T @ norm_clipped(loss.derivative(labels, X @ W), sums.clip)
+    expected = X.T @ norm_clipped(loss.derivative(labels, near @ W), sums.clip)
     np.testing.assert_allclose(rows.sum(sums.gradient(W))[0], expected, atol=1e-9)
     np.testing.assert_allclose(rows.sum(sums.moments)[0], X.T @ X, atol=1e-9)
 
 
 def test_rows_are_within_the_norm_and_some_reach_it():
-    _, _, X, _, factors = made(Logistic())
-    norms = np.linalg.norm(X[:, :-1], axis=1)
-    assert norms.max() <= ROW_NORM
-    assert norms.max() > ROW_NORM * (1 - 2 / PARTS)
-    assert (factors < 1).any()
-    assert (factors == 1).any()
-    assert np.array_equal(factors * PARTS, np.rint(factors * PARTS))
+    _, rows, *features, _ = made(Logistic())
+    all_factors = rows.arrays()[1][:, 1:].T
+    for X, factors, most in zip(features, all_factors, (1, LONGEST), strict=True):
+        norms = np.linalg.norm(X[:, :-1], axis=1)
+        assert norms.max() <= most * ROW_NORM
+        assert norms.max() > most * ROW_NORM * (1 - 2 / PARTS)
+        assert (factors < 1).any()
+        assert (factors == 1).any()
+        assert np.array_equal(factors * PARTS, np.rint(factors * PARTS))
 
 
 def test_a_row_moves_a_gradient_by_its_clip_and_no_further():
@@ -94,7 +102,7 @@ def test_a_row_moves_a_gradient_by_its_clip_and_no_further():
 
 
 def test_sums_do_not_depend_on_how_rows_are_in_memory():
-    sums, rows, X, _, _ = made(Logistic())
+    sums, rows, X, *_ = made(Logistic())
     bins, targets = rows.arrays()
     W = as_generator(5).normal(size=(X.shape[1], 1))
     columns = np.asfortranarray(bins)
@@ -108,21 +116,43 @@ def test_noise_is_shrunk_to_nothing_and_signal_stays():
         made_bins(c, np.full(s, 1 / s), rng)
         for c, s in zip(COLUMNS, (41, 5, 12), strict=True)
     ]
-    terms = main_terms(bins, 14)
-    size = sum(term.n_features for term in terms)
-    noise = 0.01 * np.eye(size + 1)
-    small = shrinkage(terms, bins, rng.normal(scale=0.01, size=size), noise)
-    large = shrinkage(terms, bins, rng.normal(scale=50.0, size=size), noise)
-    kept = small == 1.0
-    # the slowest wave of both columns of numbers, and the features of missing cells
-    assert kept.sum() == 4
-    assert (small[~kept] == 0).all()
-    assert (large > 0.99).all()
-    assert (large <= 1).all()
+    terms = main_terms(bins, Waves(14, 0.6))
+    blocks = blocks_of(terms, bins)
+    size = blocks[-1].stop
+    assert sorted(k for b in blocks for k in range(b.start, b.stop)) == list(
+        range(size)
+    )
+    noise = 0.01 * np.eye(size)
+    weights = rng.normal(scale=0.01, size=size)
+    small, left = shrunk(weights, noise, blocks)
+    assert (abs(small) < 0.05 * abs(weights)).all()
+    assert (np.diag(left) < 0.5 * np.diag(noise)).all()
+    weights = rng.normal(scale=50.0, size=size)
+    large, left = shrunk(weights, noise, blocks)
+    np.testing.assert_allclose(large, weights, rtol=0.01)
+    np.testing.assert_allclose(left, noise, rtol=0.01)
 
 
-def test_less_noise_gives_more_waves():
-    found = [usual_waves(noise) for noise in (1e-6, 1e-4, 1e-3, 1e-2, 1.0)]
+def test_what_one_block_loses_another_takes_over():
+    # the sum of two weights is known ten times better than either
+    noise = np.array([[1.0, -0.99], [-0.99, 1.0]])
+    weights = np.array([3.0, -1.0])
+    found, _ = shrunk(weights, noise, [slice(0, 1), slice(1, 2)])
+    assert abs(found[1]) < 0.5
+    assert found.sum() == pytest.approx(2.0, abs=0.15)
+
+
+def test_shrinkage_stands_covariances_that_round_off_made_indefinite():
+    noise = np.array([[1.0, 1.0], [1.0, 1.0]]) - 1e-9 * np.eye(2)
+    found, left = shrunk(np.array([1e-8, 1e-8]), noise, [slice(0, 1), slice(1, 2)])
+    assert np.isfinite(found).all()
+    assert np.isfinite(left).all()
+
+
+@pytest.mark.parametrize("of_targets", [False, True])
+def test_less_noise_gives_more_waves(of_targets):
+    levels = (1e-6, 1e-4, 1e-3, 1e-2, 1.0)
+    found = [usual_waves(noise, of_targets=of_targets).count for noise in levels]
     assert found == sorted(found, reverse=True)
     assert found[0] > found[2] > found[4] > 1
 
@@ -132,7 +162,7 @@ def test_many_columns_have_as_few_waves_as_a_descent_takes():
     budget = Budget(1.0, 1e-9, Neighbors.REPLACE_ONE)
     plan = planned_fit(Facts(columns, 10**6, Logistic()), budget, "grid")
     assert plan.descent.problem.n_features <= 2000
-    assert plan.n_waves == 5
+    assert plan.waves.count == 5
     assert sqrt(plan.descent.problem.n_features) > 40
 
 
@@ -142,7 +172,7 @@ def test_rounding_by_factors_is_inside_the_sensitivity():
     plan = planned_fit(facts, Budget(1.0, 1e-6, Neighbors.REPLACE_ONE), "grid").descent
     alone = gradient_sensitivity(plan.problem, plan.clip, Neighbors.REPLACE_ONE)
     # a rounding of a margin of this size, for each of 2^24 rows, twice
-    off = 2 * 2**24 * np.finfo(float).eps / 2 * largest_margin(plan.problem)
+    off = 2 * 2**24 * np.finfo(float).eps / 2 * LONGEST * largest_margin(plan.problem)
     curvature = plan.problem.loss.max_curvature()
     assert plan.sensitivity - alone >= 0.99 * off * curvature
     assert sums.problem.bounds == plan.problem.bounds

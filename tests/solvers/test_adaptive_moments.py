@@ -182,7 +182,7 @@ def test_where_noise_is_all_predictions_are_about_the_mean(p, seed):
         ).fit(X, y)
         for i in range(8)
     ]
-    assert np.mean([model.score(X, y) for model in found]) > -0.35
+    assert np.mean([model.score(X, y) for model in found]) > -0.25
 
 
 @pytest.mark.statistical
@@ -193,7 +193,7 @@ def test_few_columns_of_many_are_found(seed):
     model = LinearRegression(
         5.0, 1e-6, x_norm=np.sqrt(500), y_range=(-5, 5), random_state=seed
     ).fit(X, y)
-    assert model.score(X, y) > 0.5
+    assert model.score(X, y) > 0.55
     largest = np.argsort(-np.abs(model.coef_))[:3]
     assert sorted(largest.tolist()) == [3, 40, 200]
 

@@ -40,7 +40,7 @@ PATH_FACTOR = 0.9
 # nothing is stated where one is more than this fraction of the rows. All by
 # benchmarks/additive/coverage.py
 DOUBT, VISIBLE, MOST_COUNT_NOISE = 2.0, 3.0, 0.05
-ROUNDS_OF_EM = 30
+ROUNDS_OF_EM = 15
 
 
 def weight_noise(
@@ -74,16 +74,12 @@ def weight_noise(
     return weight_covariance(plan, landing, hessian)
 
 
-def shape_noise(
-    terms: Sequence[Term], covariance: Array, factors: Array
-) -> list[Array]:
-    """Return the standard deviation that noise gives to each value of each shape.
+def shape_noise(terms: Sequence[Term], covariance: Array) -> list[Array]:
+    """Return the standard deviation of each value of each shape, given that of weights.
 
-    Shapes are centered and in units of the targets; ``factors`` is what is left of the
-    noise of each weight.
+    Shapes are centered and in units of the targets.
     """
     found = []
-    covariance = covariance * np.outer(factors, factors)
     for term, (start, end) in zip(terms, ranges_of(terms), strict=True):
         (factor,) = term.factors
         variance = np.einsum(
@@ -187,7 +183,8 @@ def _shrunk(off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]) ->
     """
     found = np.zeros_like(off)
     scale = np.outer(spread, spread) ** 2
-    part = part & (scale > 0)
+    # matrices are symmetric: entries below the diagonal are those above it
+    part = np.triu(part & (scale > 0))
     if not part.any():
         return found
     squares, units, least = off[part] ** 2, scale[part], noise[part]
@@ -203,4 +200,4 @@ def _shrunk(off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]) ->
         variance = float((chance * size / units).sum() / max(chance.sum(), 1e-9))
         variance = max(variance, 1e-8)
     found[part] = chance * kept * off[part]
-    return found
+    return np.where(part, found, found.T)

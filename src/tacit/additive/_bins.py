@@ -145,8 +145,9 @@ class Bins:
         """Return the bin of each code."""
         if not self.column.is_numeric:
             return codes.astype(np.intp)
-        found = np.searchsorted(self.starts, codes, side="right") - 1
-        return np.where(codes == self.column.missing, self.n_bins - 1, found)
+        # one search for each cell there is, not for each row
+        of_cell = np.searchsorted(self.starts, np.arange(CELLS), side="right") - 1
+        return np.append(of_cell, self.n_bins - 1)[codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,7 @@ class _Tree:
                 return np.zeros(0)
             return np.bincount(codes, minlength=column.n_codes).astype(np.float64)
         width = CELLS >> digits
-        fine = np.bincount(codes // width, minlength=2**digits + 1)
+        fine = np.bincount(codes >> (ROUNDS[-1] - digits), minlength=2**digits + 1)
         parts = [
             fine[start // width : (start + wide) // width]
             for start, wide in zip(

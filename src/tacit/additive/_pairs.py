@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Column
+from tacit.additive._shrink import shrunk
 from tacit.additive._terms import PAIR_CATEGORIES, PAIR_WAVES, Term, pair_factor
 from tacit.convex import Loss
 from tacit.convex._protocols import Array
@@ -30,12 +31,12 @@ from tacit.mechanisms import Gaussian
 from tacit.preprocessing._parameters import is_list, shown
 from tacit.privacy import Budget, Composed, Event, GaussianNoise
 from tacit.solvers import PreconditionedGD, Problem
-from tacit.solvers._base import result_of
 from tacit.solvers._gradients.descent import (
     clip_needed,
     gradient_sensitivity,
     norm_clipped,
 )
+from tacit.solvers._gradients.response import usual_noise
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGDPlan
 
 __all__ = ["PairsPlan", "chosen_pairs", "pairs_planner"]
@@ -134,9 +135,12 @@ class PairsPlan(PlainNumbers):
             features[:, used[-1]] = term.features(of_rows)
             start += term.n_features
         rows = bounded_rows(features, y, problem.bounds)
-        W = result_of(
-            PreconditionedGD(), self.descent, rows, rng, problem.shape
-        ).coefficients
+        landing = PreconditionedGD().landing(self.descent, rows, rng)
+        W = landing.W[:start]
+        if self.pairs is not None and W.shape[1] == 1:
+            # chosen pairs stand out from the noise, and given ones may not
+            noise = usual_noise(self.descent, landing)[:start, :start]
+            W = shrunk(W[:, 0], noise, used)[0][:, None]
         return [(term, W[part]) for term, part in zip(terms, used, strict=True)]
 
     def _chosen(
@@ -267,7 +271,7 @@ def pairs_planner(
 def _products(columns: Sequence[Column]) -> dict[tuple[int, int], int]:
     """Return the number of products of features of each pair of columns."""
     sizes = [
-        PAIR_WAVES if each.is_numeric else min(PAIR_CATEGORIES, each.n_codes)
+        PAIR_WAVES.count if each.is_numeric else min(PAIR_CATEGORIES, each.n_codes)
         for each in columns
     ]
     return {

@@ -10,9 +10,9 @@ from tacit._validate import PlainNumbers
 from tacit.additive._bins import ROUNDS, BinsPlan
 from tacit.additive._columns import Column
 from tacit.additive._pairs import PairsPlan, pairs_planner
-from tacit.additive._sums import factor_roundoff
+from tacit.additive._sums import margin_roundoff
 from tacit.additive._targets import TargetsPlan
-from tacit.additive._terms import ROW_NORM, usual_waves
+from tacit.additive._terms import ROW_NORM, Waves, usual_waves
 from tacit.convex import Huber, Loss
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
@@ -20,10 +20,10 @@ from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import PreconditionedGD, Problem
 from tacit.solvers._base import INTERCEPT_FRACTION
 from tacit.solvers._drowned import noise_notes
-from tacit.solvers._gradients.descent import capped_where_noisy
+from tacit.solvers._gradients.descent import capped_where_noisy, usual_clip
 from tacit.solvers.preconditioned_gd import (
     MOST_FEATURES,
-    STEPS_ONE,
+    STEPS_SEVERAL,
     PreconditionedGDPlan,
     damping_rule,
 )
@@ -32,9 +32,12 @@ __all__ = ["FARTHEST", "AdditivePlan", "Facts", "planned_fit", "regression_loss"
 
 # Fractions of the squared privacy parameter for counts, units of targets and pairs, by
 # benchmarks/additive/fit_rule.py
-BINS_FRACTION, TARGETS_FRACTION, PAIRS_FRACTION = 0.10, 0.04, 0.20
+BINS_FRACTION, TARGETS_FRACTION, PAIRS_FRACTION = 0.10, 0.07, 0.20
 # Residuals are clipped here, in units of the spread of the targets, and targets there
 RESIDUAL_CLIP, FARTHEST = 0.35, 8.0
+# Steps of the descent for one output, and how much of the noise on its moments the
+# damping is, by benchmarks/additive/fit_rule.py
+STEPS, BY_MOMENTS = 24, 0.8
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class AdditivePlan(PlainNumbers):
     targets: TargetsPlan | None
     descent: PreconditionedGDPlan
     pairs: PairsPlan | None
-    n_waves: int
+    waves: Waves
     budget: Budget
     stated: tuple[str, ...] = ()
 
@@ -119,8 +122,8 @@ def regression_loss() -> Loss:
 
 def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
     """Return the plan with the least noise that fits the budget."""
-    n_waves = _waves(facts, budget)
-    problem = _problem(facts, n_waves)
+    waves = _waves(facts, budget)
+    problem = _problem(facts, waves)
     if facts.y_range is None:
         problem = replace(problem, loss=capped_where_noisy(problem, budget))
 
@@ -148,7 +151,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
             units,
             _rounded(shapes(multiplier / sqrt(rest))),
             pairs(multiplier / sqrt(for_pairs)) if pairs else None,
-            n_waves,
+            waves,
             budget,
             (*facts.assumptions, *notes),
         )
@@ -159,8 +162,8 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
 
 
 def _rounded(plan: PreconditionedGDPlan) -> PreconditionedGDPlan:
-    """Return the plan for rows of bins, whose margins are rounded once more."""
-    sensitivity = plan.sensitivity + factor_roundoff(plan.problem)
+    """Return the plan for rows of bins, whose margins are larger and rounded more."""
+    sensitivity = plan.sensitivity + margin_roundoff(plan.problem)
     return replace(plan, sensitivity=sensitivity)
 
 
@@ -168,17 +171,21 @@ def _solver(
     problem: Problem, facts: Facts, budget: Budget, noise: str
 ) -> PreconditionedGD:
     """Return the descent, with residuals compared to one spread of the targets."""
+    n_steps = STEPS_SEVERAL if problem.loss.n_outputs > 1 else STEPS
     if facts.y_range is None:
-        return PreconditionedGD(noise=noise)
-    unit = replace(problem, bounds=replace(problem.bounds, y_range=(-1.0, 1.0)))
-    damping = damping_rule(unit, budget, STEPS_ONE, RESIDUAL_CLIP)
-    return PreconditionedGD(damping=damping, noise=noise)
+        clip = usual_clip(problem, budget)
+    else:
+        clip = RESIDUAL_CLIP
+        problem = replace(problem, bounds=replace(problem.bounds, y_range=(-1.0, 1.0)))
+    damping = damping_rule(problem, budget, n_steps, clip, BY_MOMENTS)
+    return PreconditionedGD(n_steps=n_steps, damping=damping, noise=noise)
 
 
-def _waves(facts: Facts, budget: Budget) -> int:
+def _waves(facts: Facts, budget: Budget) -> Waves:
     """Return the cosines of each column of numbers, as few as a descent can take."""
     once = calibrate(GaussianNoise, budget, rtol=1e-3) * budget.neighbors.rows_changed
-    usual = usual_waves(once * sqrt(len(facts.columns)) / facts.n_rows)
+    noise = once * sqrt(len(facts.columns)) / facts.n_rows
+    usual = usual_waves(noise, of_targets=facts.y_range is not None)
     numeric = sum(each.is_numeric for each in facts.columns)
     listed = sum(each.n_codes for each in facts.columns if not each.is_numeric)
     if listed + 2 * numeric > MOST_FEATURES:
@@ -189,12 +196,14 @@ def _waves(facts: Facts, budget: Budget) -> int:
             "categories, or leave columns out."
         )
     most = (MOST_FEATURES - listed) // max(numeric, 1) - 1
-    return max(1, min(usual, most))
+    return replace(usual, count=max(1, min(usual.count, most)))
 
 
-def _problem(facts: Facts, n_waves: int) -> Problem:
+def _problem(facts: Facts, waves: Waves) -> Problem:
     """Return what the descent solves; its size is public, as bins are not counted."""
-    sizes = [n_waves + 1 if each.is_numeric else each.n_codes for each in facts.columns]
+    sizes = [
+        waves.count + 1 if each.is_numeric else each.n_codes for each in facts.columns
+    ]
     constant = INTERCEPT_FRACTION * ROW_NORM
     ends = (-1.0, 1.0) if facts.y_range is None else (-FARTHEST, FARTHEST)
     bounds = RowBounds(ROW_NORM, y_range=ends)

@@ -14,7 +14,7 @@ from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column
 from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
-from tacit.additive._shrink import shrinkage, unseen
+from tacit.additive._shrink import blocks_of, shrunk, unseen
 from tacit.additive._sums import BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, Term, main_terms, shapes_of
 from tacit.convex import Loss
@@ -23,10 +23,6 @@ from tacit.solvers import PreconditionedGD
 __all__ = ["Found", "Task", "run"]
 
 Array = NDArray[np.float64]
-
-# Shrunk weights keep this power of the factor in their stated noise: less would be that
-# of factors that do not depend on the noise. By benchmarks/additive/coverage.py
-NOISE_LEFT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +64,7 @@ def run(
     """Release bins, units and weights, one after the other."""
     bins, total = plan.bins.run(codes, columns, n_rows, rng)
     center, unit, y = _in_units(plan, task.targets, total, rng)
-    terms = main_terms(bins, plan.n_waves)
+    terms = main_terms(bins, plan.waves)
     of_rows = np.empty(codes.shape, dtype=np.intp, order="F")
     for k, each in enumerate(bins):
         of_rows[:, k] = each.of(codes[:, k])
@@ -80,9 +76,8 @@ def run(
     W, std = landing.W, None
     if noise is not None:
         W = W.copy()
-        factors = shrinkage(terms, bins, W[:-1, 0], noise)
-        W[:-1, 0] *= factors
-        std = shape_noise(terms, noise[:-1, :-1], factors**NOISE_LEFT)
+        W[:, 0], left = shrunk(W[:, 0], noise, blocks_of(terms, bins))
+        std = shape_noise(terms, left)
     constant = float(plan.descent.problem.constant or 0.0)
     values, intercept = shapes_of(terms, W[:-1]), W[-1] * constant
     empty = [unseen(each, count_noise / total) for each in bins]

@@ -26,38 +26,58 @@ from tacit.solvers._gradients.descent import (
     norm_clipped,
 )
 
-__all__ = ["BinSums", "binned_rows", "factor_roundoff"]
+__all__ = ["BinSums", "binned_rows", "margin_roundoff"]
 
 Array = NDArray[np.float64]
 
 # Factors that bring rows within the norm are multiples of 1 / PARTS, so that sums of
 # their squares are exact
 PARTS = 2**12
+# Margins are those of features up to so many norms: predictions are for whole rows, and
+# a row that is a little too long had better count less than have another margin. Far
+# longer ones would be steeper than the moments of clipped rows say, and a descent could
+# diverge. By benchmarks/additive/fit_rule.py
+LONGEST = 1.25
 
 
 def binned_rows(
     terms: Sequence[Term], of_rows: NDArray[np.intp], y: Array, norm: float
 ) -> ArrayRows:
-    """Return rows of bins; targets stand beside what brings features within the norm.
+    """Return rows of bins, with two factors of each row beside its target.
 
-    ``of_rows`` has the bin of each row in each column.
+    The first brings its features within the norm, the second within ``LONGEST`` norms.
+    ``of_rows`` has the bin of each row in each column; in the result bins of different
+    columns have different numbers.
     """
     squares = np.zeros(len(of_rows))
-    for k, term in enumerate(terms):
+    cells = np.empty(of_rows.shape, dtype=np.int32)
+    for k, (term, start) in enumerate(zip(terms, _starts(terms), strict=True)):
         squares += (term.factors[0] ** 2).sum(axis=1)[of_rows[:, k]]
+        cells[:, k] = of_rows[:, k] + start
     # [additive:norm] rounding the norm moves it by less than the part of 1e-9
-    limit = norm * (1 - 1e-9)
-    factors = np.floor(PARTS * limit / np.maximum(np.sqrt(squares), limit)) / PARTS
-    return ArrayRows(of_rows, np.column_stack([y, factors]))
+    limit, lengths = norm * (1 - 1e-9), np.sqrt(squares)
+    within, near = (
+        np.floor(PARTS * most / np.maximum(lengths, most)) / PARTS
+        for most in (limit, LONGEST * limit)
+    )
+    return ArrayRows(cells, np.column_stack([y, within, near]))
 
 
-def factor_roundoff(problem: Problem) -> float:
-    """Return how far one more rounding of each margin moves the sums of neighbors.
+def _starts(terms: Sequence[Term]) -> list[int]:
+    """Return the number of the first bin of each column."""
+    sizes = [len(term.factors[0]) for term in terms]
+    return [sum(sizes[:k]) for k in range(len(sizes))]
 
-    A margin is multiplied by the factor of its row, which features of a row are not.
+
+def margin_roundoff(problem: Problem) -> float:
+    """Return how much further round-off of margins moves the sums of neighbors.
+
+    Further than for rows of features: margins are those of rows of ``LONGEST`` norms,
+    and each is multiplied by a factor, which rounds it once more.
     """
     # [additive:factor]
-    off = UNIT * sqrt(problem.loss.n_outputs) * largest_margin(problem)
+    products = (problem.n_features + 1) * UNIT / (1 - (problem.n_features + 1) * UNIT)
+    off = LONGEST * products * sqrt(problem.loss.n_outputs) * largest_margin(problem)
     moved = problem.loss.max_curvature() * off * problem.bounds.x_norm
     return 2 * problem.most_rows * moved
 
@@ -85,29 +105,32 @@ class BinSums:
         """Features of each bin, one matrix a column."""
         return [term.factors[0] for term in self.terms]
 
-    def moments(self, bins: Any, y: NDArray[Any]) -> tuple[Array]:
+    def moments(self, cells: Any, y: NDArray[Any]) -> tuple[Array]:
         """Return the sum of ``x x^T`` over a block, from how often bins meet."""
+        import tacit.additive._kernels as _kernels  # noqa: PLC0415 - numba
+
         factors, constant = self.factors, self._constant
-        ranges = ranges_of(self.terms)
+        ranges, starts = ranges_of(self.terms), _starts(self.terms)
         size = ranges[-1][1] + 1
         total = np.zeros((size, size))
-        weights = y[:, 1] ** 2
+        columns = [np.ascontiguousarray(column) for column in cells.T]
+        within = y[:, 1]
+        weights = within**2
         for j, first in enumerate(factors):
-            own = slice(*ranges[j])
-            counts = np.bincount(bins[:, j], weights, len(first))
+            own, bins = slice(*ranges[j]), columns[j] - starts[j]
+            counts = np.bincount(bins, weights, len(first))
             total[own, own] = first.T @ (counts[:, None] * first)
             # the constant is not scaled, so its products have the factor once
-            single = np.bincount(bins[:, j], y[:, 1], len(first))
+            single = np.bincount(bins, within, len(first))
             total[own, -1] = total[-1, own] = constant * (single @ first)
             for k in range(j + 1, len(factors)):
-                other = slice(*ranges[k])
-                second = factors[k]
-                meet = bins[:, j] * len(second) + bins[:, k]
-                both = np.bincount(meet, weights, len(first) * len(second))
-                both = both.reshape(len(first), len(second))
+                other, second = slice(*ranges[k]), factors[k]
+                both = np.zeros((len(first), len(second)))
+                ends = starts[j], starts[k]
+                _kernels.add_up_pairs(columns[j], columns[k], weights, ends, both)
                 total[own, other] = first.T @ both @ second
                 total[other, own] = total[own, other].T
-        total[-1, -1] = len(bins) * constant**2
+        total[-1, -1] = len(cells) * constant**2
         return (total,)
 
     def gradient(self, W: Array) -> _BinnedGradient:
@@ -127,31 +150,32 @@ class _BinnedGradient:
     sums: BinSums
     W: Array
 
-    def __call__(self, bins: Any, y: NDArray[Any]) -> tuple[Array]:
+    def __call__(self, cells: Any, y: NDArray[Any]) -> tuple[Array]:
+        import tacit.additive._kernels as _kernels  # noqa: PLC0415 - numba
+
         sums, problem = self.sums, self.sums.problem
         clip = clip_needed(problem, sums.clip)
-        values = shapes_of(sums.terms, self.W[:-1])
-        found = [np.zeros(each.shape) for each in values]
+        values = np.concatenate(shapes_of(sums.terms, self.W[:-1]))
+        found = np.zeros(values.shape)
         intercept = self.W[-1] * sums._constant
         last = np.zeros(problem.loss.n_outputs)
-        for low in range(0, len(bins), DENSE_ROWS):
-            part, targets = bins[low : low + DENSE_ROWS], y[low : low + DENSE_ROWS]
+        for low in range(0, len(cells), DENSE_ROWS):
+            part = np.ascontiguousarray(cells[low : low + DENSE_ROWS])
+            labels, within, near = y[low : low + DENSE_ROWS].T
             margins = np.zeros((len(part), len(intercept)))
-            for output, margin in enumerate(margins.T):
-                for k, each in enumerate(values):
-                    margin += each[:, output].take(part[:, k])
-            margins *= targets[:, 1:]
+            _kernels.look_up(part, values, margins)
+            margins *= near[:, None]
             margins += intercept
-            labels = targets[:, 0]
             if problem.loss.targets == "codes":
                 labels = labels.astype(np.intp)
             derivative = norm_clipped(problem.loss.derivative(labels, margins), clip)
             last += derivative.sum(axis=0)
-            derivative = derivative * targets[:, 1:]
-            for k, each in enumerate(found):
-                for output, weights in enumerate(derivative.T):
-                    each[:, output] += np.bincount(part[:, k], weights, len(each))
+            totals = np.zeros(values.shape)
+            _kernels.add_up(part, derivative * within[:, None], totals)
+            found += totals
+        ends = _starts(sums.terms)[1:]
         parts = [
-            factor.T @ each for factor, each in zip(sums.factors, found, strict=True)
+            factor.T @ each
+            for factor, each in zip(sums.factors, np.split(found, ends), strict=True)
         ]
         return (np.concatenate([*parts, last[None] * sums._constant]),)

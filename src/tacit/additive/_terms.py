@@ -9,7 +9,7 @@ all rows share would only add to their norm, and so to the noise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from tacit.additive._bins import Bins
 __all__ = [
     "ROW_NORM",
     "Term",
+    "Waves",
     "main_terms",
     "pair_factor",
     "ranges_of",
@@ -30,29 +31,45 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Cosines of a column where the noise is NOISE, the power of the noise with which they
-# become fewer, and that of k with which the k-th weighs less; by
-# benchmarks/additive/fit_rule.py
-WAVES, NOISE, WAVES_POWER, DECAY = 18, 0.001, 0.2, 0.6
-FEWEST_WAVES, MOST_WAVES = 8, 32
+
+@dataclass(frozen=True)
+class Waves:
+    """Cosines of a column of numbers: their number, and the decay of their weights.
+
+    The k-th weighs ``k ** -decay``.
+    """
+
+    count: int
+    decay: float
+
+
+# Cosines where the noise is NOISE, of models of labels and of numbers, and the power of
+# the noise with which they become fewer; by benchmarks/additive/fit_rule.py
+LABEL_WAVES, TARGET_WAVES = Waves(18, 0.6), Waves(13, 0.9)
+NOISE, WAVES_POWER, FEWEST_WAVES, MOST_WAVES = 0.001, 0.2, 8, 32
 # Cosines of each column of a pair, and the most categories that one has there
-PAIR_WAVES, PAIR_DECAY, PAIR_CATEGORIES = 3, 1.0, 8
+PAIR_WAVES, PAIR_CATEGORIES = Waves(3, 1.0), 8
 # The features of a row are scaled, by released counts, to a mean squared norm of one
-# over ROOM, and clipped to ROW_NORM; by benchmarks/additive/fit_rule.py
-ROW_NORM, ROOM = 1.0, 0.85
+# over ROOM, and gradients are clipped as for features of ROW_NORM; by
+# benchmarks/additive/fit_rule.py
+ROW_NORM, ROOM = 1.0, 0.8
+# Columns of little spread, such as amounts that most rows lack, are enlarged by this
+# power of it: few rows have most of what they teach. By benchmarks/additive/fit_rule.py
+SPREAD_POWER = 0.25
 # A column counts as spread by at least this much, as counts of one that is nearly
 # constant are mostly noise
 LEAST_SPREAD = 0.02
 
 
-def usual_waves(noise: float) -> int:
-    """Return the number of cosines of a column of numbers: more where noise is low.
+def usual_waves(noise: float, *, of_targets: bool) -> Waves:
+    """Return the cosines of a column of numbers: more where noise is low.
 
     ``noise`` is that of one release of the mean of rows of norm one, times the root of
-    the number of columns.
+    the number of columns. ``of_targets`` is whether numbers are learned, not labels.
     """
-    count = WAVES * float((NOISE / noise) ** WAVES_POWER)
-    return min(max(round(count), FEWEST_WAVES), MOST_WAVES)
+    usual = TARGET_WAVES if of_targets else LABEL_WAVES
+    count = round(usual.count * float((NOISE / noise) ** WAVES_POWER))
+    return replace(usual, count=min(max(count, FEWEST_WAVES), MOST_WAVES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,25 +132,26 @@ def shapes_of(terms: Sequence[Term], weights: Array) -> list[Array]:
     ]
 
 
-def main_terms(bins: Sequence[Bins], n_waves: int) -> list[Term]:
+def main_terms(bins: Sequence[Bins], waves: Waves) -> list[Term]:
     """Return the term of each column, with features of usual norm together."""
     factors, spread = [], 0.0
     for each in bins:
-        factor = _factor(each, n_waves)
-        factor = factor - each.fractions @ factor
-        factors.append(factor)
-        squares = (factor**2).sum(axis=1)
-        spread += max(float(each.fractions @ squares), LEAST_SPREAD)
+        fractions = each.fractions
+        factor = _factor(each, waves)
+        factor = factor - fractions @ factor
+        own = max(float(fractions @ (factor**2).sum(axis=1)), LEAST_SPREAD)
+        factors.append(factor / own**SPREAD_POWER)
+        spread += own ** (1 - 2 * SPREAD_POWER)
     scale = ROW_NORM / np.sqrt(ROOM * spread)
     return [Term((k,), (scale * factor,)) for k, factor in enumerate(factors)]
 
 
-def _factor(bins: Bins, n_waves: int) -> Array:
+def _factor(bins: Bins, waves: Waves) -> Array:
     """Return the features of each bin of a column; a missing cell has its own."""
     if not bins.column.is_numeric:
         return np.eye(bins.n_bins)
-    factor = np.zeros((bins.n_bins, n_waves + 1))
-    factor[:-1, :-1] = _waves(bins, n_waves, DECAY)
+    factor = np.zeros((bins.n_bins, waves.count + 1))
+    factor[:-1, :-1] = _cosines(bins, waves)
     factor[-1, -1] = 1.0
     return factor
 
@@ -141,17 +159,17 @@ def _factor(bins: Bins, n_waves: int) -> Array:
 def pair_factor(bins: Bins) -> Array:
     """Return the few features that a column has in pairs."""
     if bins.column.is_numeric:
-        factor = np.zeros((bins.n_bins, PAIR_WAVES))
-        factor[:-1] = _waves(bins, PAIR_WAVES, PAIR_DECAY)
+        factor = np.zeros((bins.n_bins, PAIR_WAVES.count))
+        factor[:-1] = _cosines(bins, PAIR_WAVES)
         return factor
     largest = np.argsort(-bins.mass, kind="stable")[:PAIR_CATEGORIES]
     return np.eye(bins.n_bins)[:, np.sort(largest)]
 
 
-def _waves(bins: Bins, n_waves: int, decay: float) -> Array:
+def _cosines(bins: Bins, waves: Waves) -> Array:
     """Return cosines at the bins, such that the squares of weights sum to one."""
-    rates = np.arange(1, n_waves + 1)
-    weights = np.float64(1.0) / rates**decay
-    waves = np.cos(np.pi * np.outer(bins.position, rates))
-    found: Array = waves * (weights / np.linalg.norm(weights))
+    rates = np.arange(1, waves.count + 1)
+    weights = np.float64(1.0) / rates**waves.decay
+    cosines = np.cos(np.pi * np.outer(bins.position, rates))
+    found: Array = cosines * (weights / np.linalg.norm(weights))
     return found

@@ -306,8 +306,17 @@ def _preconditioner_root(plan: PreconditionedGDPlan, noisy: Array) -> Array:
     return root
 
 
-def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) -> float:
-    """Return what to add to the eigenvalues of the mean of ``x x^T``."""
+def damping_rule(
+    problem: Problem,
+    budget: Budget,
+    n_steps: int,
+    clip: float,
+    by_moments: float = BY_MOMENTS,
+) -> float:
+    """Return what to add to the eigenvalues of the mean of ``x x^T``.
+
+    ``by_moments`` is how much of the norm of the noise on the moments that is.
+    """
     start = at_zero(problem)
     typical = min(start.typical, clip)  # where the loss has no bound, the clip is all
     squared = problem.bounds.x_norm**2
@@ -322,4 +331,4 @@ def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) ->
     reach = STEP * n_steps / ((1 - MOMENTUM) * start.curvature)
     by_gradient = BY_GRADIENT * min(1.0, ratio / LIMIT)
     low_noise = reach * ratio * (by_gradient + ratio) * clip / typical
-    return BY_MOMENTS * moments + low_noise * squared
+    return by_moments * moments + low_noise * squared

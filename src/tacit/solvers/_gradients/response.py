@@ -27,6 +27,7 @@ __all__ = [
     "descent_noise",
     "mean_hessian",
     "path_curvature",
+    "usual_noise",
     "weight_covariance",
 ]
 
@@ -42,6 +43,8 @@ DOUBT = 2.0
 LEAST_CERTAIN = 1.25
 # The curvature of a path is that of its last part, near where it ends
 PATH_START = 1 / 3
+# Rows of a fitted model have about this part of the curvature at zero margins
+USUAL_CURVATURE = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +227,30 @@ def path_curvature(
         bias = landing.scale**2 * float((ages @ (response * spread)).sum()) / len(late)
         found = (found + (both + bias) / own) / 2
     return max(found, 0.0)
+
+
+def usual_noise(plan: PreconditionedGDPlan, landing: Landing) -> Array:
+    """Return about the covariance of the last weights of one output, for any rows.
+
+    From the released moments alone, at the curvature that rows usually have.
+    """
+    moments = _shrunk_moments(landing.moments, landing.moment_scale)
+    return weight_covariance(plan, landing, USUAL_CURVATURE * plan.curvature * moments)
+
+
+def _shrunk_moments(noisy: Array, scale: float) -> Array:
+    """Return moments shrunk to even ones, as much as noise explains what differs.
+
+    With their known noise instead of that of samples, as Ledoit and Wolf (2004) do.
+    """
+    size = len(noisy)
+    even = max(float(np.trace(noisy)) / size, scale / sqrt(size)) * np.eye(size)
+    # off the diagonal the noise has half of its variance
+    noise = scale**2 * (size + size * (size - 1) / 2)
+    kept = max(0.0, 1.0 - noise / float(((noisy - even) ** 2).sum()))
+    values, axes = np.linalg.eigh(even + kept * (noisy - even))
+    moments: Array = (axes * np.maximum(values, 0.0)) @ axes.T
+    return moments
 
 
 def _responses(plan: PreconditionedGDPlan, contraction: Array) -> tuple[Array, Array]:
