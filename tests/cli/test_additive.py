@@ -138,6 +138,9 @@ def test_a_plan_forecasts_the_score_of_an_additive_model(census, run):
         (("--intervals", 1), "--intervals are not available for additive models"),
         (("--interactions", 99), "interactions must be a number from 0 to 55"),
         (("--interactions", -1), "--interactions"),
+        (("--interactions", "age"), "or a JSON list of pairs"),
+        (("--interactions", '["age"]'), "or a list of pairs of names"),
+        (("--interactions", '[["age", "nothing"]]'), "different columns of X"),
     ],
 )
 def test_options_of_other_models_are_rejected_before_the_charge(
@@ -148,6 +151,14 @@ def test_options_of_other_models_are_rejected_before_the_charge(
     assert words in answer.err
     assert spent(census) == 0
     assert not (census / "model").exists()
+
+
+def test_pairs_are_given_as_json(census, run):
+    pairs = ("--interactions", '[["age", "female"]]')
+    answer = run(*fit_arguments(census, *ADDITIVE, *pairs, "--json"))
+    assert answer.code == 0, answer.err
+    assert answer.data["additive"]["pairs"] == [["age", "female"]]
+    assert read(census / "model").estimator.pairs_[0].columns == ("age", "female")
 
 
 def test_a_linear_model_has_no_pairs(census, run):

@@ -51,6 +51,22 @@ class Names(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2
         return self.choices
 
 
+class Interactions(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A number of pairs of columns, or the pairs as JSON."""
+
+    name = "pairs"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            given = json.loads(value)
+        except ValueError:
+            given = None
+        # what pairs there are is checked by the model, before the charge
+        if isinstance(given, list) or (type(given) is int and given >= 0):
+            return given
+        self.fail("must be a number from 0 on, or a JSON list of pairs of names.")
+
+
 # Packages of the estimators that ``--model`` names
 MODELS = ("tacit.additive", "tacit.linear_model")
 
@@ -256,9 +272,10 @@ estimator_options = all_of(
     ),
     click.option(
         "--interactions",
-        type=click.IntRange(0),
-        metavar="N",
-        help="Privately choose and fit N pairs of columns too; for additive.",
+        type=Interactions(),
+        metavar="N|PAIRS",
+        help="Privately choose and fit N pairs of columns too, or fit these, such as "
+        '\'[["age", "debt"]]\'; for additive.',
     ),
     click.option("--solver", default="auto", help="Algorithm."),
     click.option(
@@ -329,7 +346,7 @@ def estimator_for(
     settings: dict[str, Any],
     alpha: float | None = None,
     select: int | None = None,
-    interactions: int | None = None,
+    interactions: int | list[Any] | None = None,
     **parameters: Any,
 ) -> Any:
     """Return the estimator for the target of a schema."""

@@ -84,6 +84,10 @@ def plot_shapes(
     return found
 
 
+# Most labels of categories that have room side by side, slanted and small and upright
+SLANTED, UPRIGHT = 9, 30
+
+
 class _Band:
     """Values of one output, the ends of their band, and which bins have rows."""
 
@@ -179,7 +183,11 @@ def _draw_categories(ax: Axes, shape: Any, band: _Band) -> None:
         )
     ax.plot(position, values, marker="o", linestyle="none", color=ACCENT)
     names = [_literal(shape.labels[k])[:16] for k in shown]
-    ax.set_xticks(position, names, rotation=30, ha="right")
+    if len(names) <= SLANTED:
+        ax.set_xticks(position, names, rotation=30, ha="right")
+    else:
+        every = -(-len(names) // UPRIGHT)
+        ax.set_xticks(position[::every], names[::every], rotation=90, fontsize=6)
     ax.set_xlim(-0.6, len(shown) - 0.4)
 
 
