@@ -13,7 +13,7 @@ from functools import partial
 from unittest import mock
 
 import numpy as np
-from benchmarks.additive.synthetic_tables import bodies, drawn, survey
+from benchmarks.additive.synthetic_tables import drawn, measurements, survey
 
 from tacit import Seed
 from tacit.additive import (
@@ -21,6 +21,7 @@ from tacit.additive import (
     AdditiveRegressor,
     _bins,
     _plan,
+    _shrink,
     _sums,
     _terms,
 )
@@ -30,9 +31,12 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def around(waves):
-    """Return fewer and more cosines than these, of slower and faster decay."""
+    """Return 0.7 and 1.4 times the cosines, and their decay 0.2 lower and higher."""
     counts = [Waves(round(waves.count * by), waves.decay) for by in (0.7, 1.4)]
-    return (*counts, *(Waves(waves.count, waves.decay + by) for by in (-0.2, 0.2)))
+    return (
+        *counts,
+        *(Waves(waves.count, round(waves.decay + by, 1)) for by in (-0.2, 0.2)),
+    )
 
 
 # Module, constant and the values around the shipped one
@@ -42,15 +46,16 @@ VARIED = (
     (_bins, "CROWDED", (1 / 256, 1 / 32)),
     (_plan, "BINS_FRACTION", (0.05, 0.2)),
     (_plan, "STEPS", (18, 32)),
+    (_shrink, "UPDATES", (4, 16)),
     (_plan, "BY_MOMENTS", (0.5, 1.2)),
-    (_sums, "LONGEST", (1.0, 1.5)),
+    (_sums, "MARGIN_NORM", (1.0, 1.5)),
     (_terms, "ROOM", (0.65, 1.0)),
     (_terms, "SPREAD_POWER", (0.0, 0.4)),
-    (_terms, "WAVES_POWER", (0.1, 0.3)),
+    (_terms, "WAVES_POWER", (0.2, 0.4)),
 )
-LABELS = ((_terms, "LABEL_WAVES", around(_terms.LABEL_WAVES)),)
+CLASSES = ((_terms, "CLASSIFIER_WAVES", around(_terms.CLASSIFIER_WAVES)),)
 RESIDUALS = (
-    (_terms, "TARGET_WAVES", around(_terms.TARGET_WAVES)),
+    (_terms, "REGRESSOR_WAVES", around(_terms.REGRESSOR_WAVES)),
     (_plan, "RESIDUAL_CLIP", (0.25, 1.0)),
     (_plan, "TARGETS_FRACTION", (0.04, 0.1)),
 )
@@ -88,10 +93,10 @@ def main(arguments=None):
     given = parser.parse_args(arguments)
     seeds = range(1000, 1000 + given.tables)
     for what, extra, draw in (
-        ("accuracy", (*LABELS, *PAIRS), drawn),
-        ("accuracy of surveys", LABELS, survey),
+        ("accuracy", (*CLASSES, *PAIRS), drawn),
+        ("accuracy of surveys", CLASSES, survey),
         ("variance", RESIDUALS, partial(drawn, regression=True)),
-        ("variance of bodies", RESIDUALS, bodies),
+        ("variance of measurements", RESIDUALS, measurements),
     ):
         tables = list(map(draw, seeds))
         line(f"points of {what} lost at eps", EPSILONS)

@@ -5,8 +5,8 @@ in most rows or integers; columns are correlated; shapes are straight, monotone,
 jumps and waves; some pairs of columns interact. `survey` has tables as offices of
 statistics keep them: ages, grades, a value that half of the rows share, amounts that
 most rows lack, codes with effects of their own, and categories of very unequal size.
-`bodies` has sizes and weights that all grow together, where the target depends on how
-they differ.
+`measurements` has sizes and weights that all grow together, where the target depends on
+how they differ.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def drawn(seed, *, regression=False, most=60_000):
         signal = signal + rng.uniform(-1.5, 1.5)
         y = (rng.random(rows) < expit(signal)).astype(int)
         return Table(cells, ranges, categories, signal, y, n, None)
-    return target(cells, ranges, categories, signal, n, rng, (0.3, 1.2))
+    return regression_table(cells, ranges, categories, signal, n, rng, (0.3, 1.2))
 
 
 def survey(seed):
@@ -118,11 +118,12 @@ def survey(seed):
     return Table(cells, ranges, categories, signal, y, n, None)
 
 
-def bodies(seed):
+def measurements(seed):
     """Return a random table of 1,500 to 12,000 measured bodies, and a target."""
     rng = as_generator(seed)
     n = int(np.exp(rng.uniform(np.log(1500), np.log(12_000))))
     rows, d = n + TEST_ROWS, int(rng.integers(5, 12))
+    # the part of each size that all sizes share
     common, factors = rng.uniform(0.85, 0.97), rng.standard_normal((rows, 2))
     cells, ranges, sizes = np.empty((rows, d), dtype=object), {}, []
     for k in range(d):
@@ -135,12 +136,12 @@ def bodies(seed):
     weights = rng.standard_normal(d) * (rng.random(d) < 0.7)
     signal = np.array(sizes).T @ (weights - weights.mean() * rng.random())
     signal = standard(signal + 0.2 * rng.standard_normal() * standard(sizes[0] ** 2))
-    return target(cells, ranges, {}, signal, n, rng, (0.5, 1.5))
+    return regression_table(cells, ranges, {}, signal, n, rng, (0.5, 1.5))
 
 
-def target(cells, ranges, categories, signal, n, rng, noise):
+def regression_table(cells, ranges, categories, signal, n, rng, noise_range):
     """Return a table whose target is the signal with noise of a random size."""
-    y = signal + rng.uniform(*noise) * rng.standard_normal(len(signal))
+    y = signal + rng.uniform(*noise_range) * rng.standard_normal(len(signal))
     low, high = np.quantile(y, [0.001, 0.999])
     wide = rng.uniform(0, 0.5, size=2) * (high - low)
     ends = (float(low - wide[0]), float(high + wide[1]))

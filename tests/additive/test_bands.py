@@ -117,3 +117,27 @@ def test_bands_of_half_the_width_would_not():
     )
     inside = np.abs(values - values.mean(axis=0)) <= 0.98 * stds
     assert inside.mean() < 0.85
+
+
+@pytest.mark.parametrize("usual", [1.0, 0.999])
+def test_a_column_that_is_nearly_constant_does_not_hide_the_noise_of_others(usual):
+    rng = as_generator(1)
+    n = 100_000
+    x = rng.random(n)
+    labels = rng.random(n) < 1 / (1 + np.exp(3 - 6 * x))
+    constant = (rng.random(n) > usual) * 1.0
+    table = np.column_stack([constant, x])
+    model = AdditiveClassifier(
+        10.0, 1e-6, ranges=(0, 1), classes=[0, 1], random_state=Seed(1)
+    ).fit(table, labels.astype(int))
+    std = np.median(model.shapes_[1].std)
+    assert 0.001 < std < 0.1
+
+
+def test_rows_that_are_all_alike_are_fitted_at_any_budget():
+    table, labels = np.full((1000, 2), 0.5), np.arange(1000) % 2
+    for pairs in (0, [(0, 1)]):
+        model = AdditiveClassifier(
+            1e15, 1e-6, ranges=(0, 1), classes=[0, 1], interactions=pairs
+        ).fit(table, labels)
+        assert np.isfinite(model.decision_function(table)).all()

@@ -144,6 +144,16 @@ def test_an_edit_that_does_not_fit_changes_nothing(model, column, values, words)
     assert model.edits_ == []
 
 
+def test_a_given_pair_without_an_effect_adds_little():
+    rng = as_generator(4)
+    few = pd.DataFrame({"a": rng.random(600), "b": rng.random(600)})
+    labels = rng.random(600) < few["a"]
+    facts = {"ranges": (0, 1), "classes": [False, True], "random_state": Seed(2)}
+    model = AdditiveClassifier(1.0, 1e-6, interactions=[("a", "b")], **facts)
+    values = model.fit(few, labels).pairs_[0].values
+    assert abs(values).max() < 0.5
+
+
 def test_an_explanation_adds_up_to_the_margin(paired):
     row = X.iloc[[20]]  # its debt is missing
     found = paired.explain(row)

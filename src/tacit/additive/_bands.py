@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tacit.additive._bins import ROUNDS, UNSEEN, Bins
+from tacit.additive import _bins
+from tacit.additive._bins import ROUNDS, Bins
 from tacit.additive._columns import CELLS
 from tacit.additive._terms import Term, ranges_of
 from tacit.convex import Huber, Logistic
@@ -40,7 +41,7 @@ PATH_FACTOR = 0.9
 # nothing is stated where one is more than this fraction of the rows. All by
 # benchmarks/additive/coverage.py
 DOUBT, VISIBLE, MOST_COUNT_NOISE = 2.0, 3.0, 0.05
-ROUNDS_OF_EM = 15
+EM_ITERATIONS = 15
 
 
 def weight_noise(
@@ -71,13 +72,15 @@ def weight_noise(
         return None
     if hessian is None:
         return None
-    return weight_covariance(plan, landing, hessian)
+    covariance = weight_covariance(plan, landing, hessian)
+    return covariance if np.isfinite(covariance).all() else None
 
 
 def shape_noise(terms: Sequence[Term], covariance: Array) -> list[Array]:
-    """Return the standard deviation of each value of each shape, given that of weights.
+    """Return the standard deviation of each value of each shape.
 
-    Shapes are centered and in units of the targets.
+    ``covariance`` is that of the weights. Shapes are centered and in units of the
+    targets.
     """
     found = []
     for term, (start, end) in zip(terms, ranges_of(terms), strict=True):
@@ -144,7 +147,7 @@ def _moments(
     off = noisy / clipped - prior
     found = prior
     for some in (between, ~between & ~known):
-        found = found + _shrunk(off, noise, spread, some)
+        found = found + _denoised(off, noise, spread, some)
     values, axes = np.linalg.eigh(clipped * n_rows * found)
     moments: Array = (axes * np.maximum(values, 0.0)) @ axes.T
     return moments
@@ -161,9 +164,9 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     if not bins.column.is_numeric:
         return counted
     ends = np.append(bins.starts, CELLS)
-    assumed = UNSEEN * np.diff(ends) / CELLS * (1 - mass[-1])
+    assumed = _bins.UNSEEN * np.diff(ends) / CELLS * (1 - mass[-1])
     seen = np.maximum(mass[:-1] - assumed, 0.0)
-    seen /= 1 - UNSEEN
+    seen /= 1 - _bins.UNSEEN
     # parts of the range that counts of the first round do not show count for little
     parts = np.linspace(0, CELLS, 2 ** ROUNDS[0] + 1)
     of_part = np.diff(np.interp(parts, ends, np.append(0.0, np.cumsum(seen))))
@@ -173,7 +176,9 @@ def _least_mass(bins: Bins, noise: float) -> Array:
     return np.append(seen, counted[-1])
 
 
-def _shrunk(off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]) -> Array:
+def _denoised(
+    off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]
+) -> Array:
     """Return the posterior means of what noisy moments differ from the prior ones.
 
     In units of the spread of both features, some differences in ``part`` are normal
@@ -190,7 +195,7 @@ def _shrunk(off: Array, noise: Array, spread: Array, part: NDArray[np.bool_]) ->
     squares, units, least = off[part] ** 2, scale[part], noise[part]
     excess = float(((squares - least) * units).sum())
     variance, some = max(1e-4, 3 * excess / float((units**2).sum())), 0.2
-    for _ in range(ROUNDS_OF_EM):
+    for _ in range(EM_ITERATIONS):
         whole = variance * units + least
         odds = np.log(some / (1 - some)) - np.log(whole / least) / 2
         odds += squares * (1 / least - 1 / whole) / 2

@@ -233,7 +233,7 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
             "ranges": [(-1.0, 1.0) if width == 1 else None for width in widths],
             "categories": [None if w == 1 else list(range(w)) for w in widths],
             # given pairs are of other columns
-            "interactions": min(most, pairs if isinstance(pairs, int) else len(pairs)),
+            "interactions": min(most, len(pairs) if is_list(pairs) else int(pairs)),
             "monotone": None,
         }
 

@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Column
-from tacit.additive._shrink import shrunk
-from tacit.additive._terms import PAIR_CATEGORIES, PAIR_WAVES, Term, pair_factor
+from tacit.additive._shrink import shrink
+from tacit.additive._terms import (
+    PAIR_CATEGORIES,
+    PAIR_WAVES,
+    Term,
+    pair_factor,
+    ranges_of,
+)
 from tacit.convex import Loss
 from tacit.convex._protocols import Array
 from tacit.convex.objective import UNIT, chunks
@@ -36,7 +42,7 @@ from tacit.solvers._gradients.descent import (
     gradient_sensitivity,
     norm_clipped,
 )
-from tacit.solvers._gradients.response import usual_noise
+from tacit.solvers._gradients.response import approximate_noise
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGDPlan
 
 __all__ = ["PairsPlan", "chosen_pairs", "pairs_planner"]
@@ -113,7 +119,7 @@ class PairsPlan(PlainNumbers):
         self.descent.check_noise()
 
     def run(
-        self, bins: Sequence[Bins], of_rows: NDArray[np.intp], y: Array, rng: Generator
+        self, bins: Sequence[Bins], row_bins: NDArray[np.intp], y: Array, rng: Generator
     ) -> list[tuple[Term, Array]]:
         """Return the term of each pair, and its weights.
 
@@ -123,30 +129,28 @@ class PairsPlan(PlainNumbers):
         factors = [pair_factor(each) for each in bins]
         pairs = self.pairs
         if pairs is None:
-            pairs = self._chosen(factors, of_rows, y, rng)
+            pairs = self._chosen(factors, row_bins, y, rng)
         if not pairs:
             return []
         terms = [Term(pair, tuple(factors[k] for k in pair)) for pair in pairs]
         problem = self.descent.problem
-        features = np.zeros((len(of_rows), problem.n_features))
-        start, used = 0, []
-        for term in terms:
-            used.append(slice(start, start + term.n_features))
-            features[:, used[-1]] = term.features(of_rows)
-            start += term.n_features
+        features = np.zeros((len(row_bins), problem.n_features))
+        blocks = [slice(start, end) for start, end in ranges_of(terms)]
+        for term, block in zip(terms, blocks, strict=True):
+            features[:, block] = term.features(row_bins)
         rows = bounded_rows(features, y, problem.bounds)
         landing = PreconditionedGD().landing(self.descent, rows, rng)
-        W = landing.W[:start]
+        W, used = landing.W.copy(), blocks[-1].stop
         if self.pairs is not None and W.shape[1] == 1:
             # chosen pairs stand out from the noise, and given ones may not
-            noise = usual_noise(self.descent, landing)[:start, :start]
-            W = shrunk(W[:, 0], noise, used)[0][:, None]
-        return [(term, W[part]) for term, part in zip(terms, used, strict=True)]
+            noise = approximate_noise(self.descent, landing)[:used, :used]
+            W[:used, 0], _ = shrink(W[:used, 0], noise, blocks)
+        return [(term, W[block]) for term, block in zip(terms, blocks, strict=True)]
 
     def _chosen(
         self,
         factors: Sequence[Array],
-        of_rows: NDArray[np.intp],
+        row_bins: NDArray[np.intp],
         y: Array,
         rng: Generator,
     ) -> tuple[tuple[int, int], ...]:
@@ -154,7 +158,7 @@ class PairsPlan(PlainNumbers):
         ends = np.cumsum([0, *(factor.shape[1] for factor in factors)])
         blocks = [slice(a, b) for a, b in pairwise(ends)]
         features = np.concatenate(
-            [factor[of_rows[:, k]] for k, factor in enumerate(factors)], axis=1
+            [factor[row_bins[:, k]] for k, factor in enumerate(factors)], axis=1
         )
         gradient = _PairGradient(self, tuple(blocks))
         found = ArrayRows(features, y).sum(gradient)[0]
@@ -196,19 +200,19 @@ class _PairGradient:
                 targets, np.zeros((len(part), n_outputs))
             )
             derivative = norm_clipped(derivative, clip)
-            derivative = derivative * self._factors(part)[:, None]
+            derivative = derivative * self._scales(part)[:, None]
             for output in range(n_outputs):
                 total[output] += (part * derivative[:, output, None]).T @ part
         return (total,)
 
-    def _factors(self, X: Array) -> Array:
-        """Return what brings the products of each row within the norm."""
+    def _scales(self, X: Array) -> Array:
+        """Return the scale that clips the products of each row to the norm."""
         squares = np.stack([(X[:, b] ** 2).sum(axis=1) for b in self.blocks], axis=1)
         # [additive:pairs] squared norm of the products of different columns
         norms = np.sqrt((squares.sum(axis=1) ** 2 - (squares**2).sum(axis=1)) / 2)
         limit = self.plan.choice_norm * (1 - 1e-9)
-        factors: Array = limit / np.maximum(norms, limit)
-        return factors
+        scales: Array = limit / np.maximum(norms, limit)
+        return scales
 
 
 def pairs_planner(

@@ -33,10 +33,11 @@ __all__ = ["FARTHEST", "AdditivePlan", "Facts", "planned_fit", "regression_loss"
 # Fractions of the squared privacy parameter for counts, units of targets and pairs, by
 # benchmarks/additive/fit_rule.py
 BINS_FRACTION, TARGETS_FRACTION, PAIRS_FRACTION = 0.10, 0.07, 0.20
-# Residuals are clipped here, in units of the spread of the targets, and targets there
+# Residuals are clipped at the first, and targets at the second, in units of the spread
+# of the targets
 RESIDUAL_CLIP, FARTHEST = 0.35, 8.0
-# Steps of the descent for one output, and how much of the noise on its moments the
-# damping is, by benchmarks/additive/fit_rule.py
+# Steps of the descent for one output, and coefficient of the noise on its moments in
+# the damping; by benchmarks/additive/fit_rule.py
 STEPS, BY_MOMENTS = 24, 0.8
 
 
@@ -108,7 +109,10 @@ class AdditivePlan(PlainNumbers):
         return (*self.stated, *self.descent.assumptions)
 
     def check_noise(self) -> None:
-        """Reject noise that is too large for the grid; before the charge."""
+        """Reject what would make a run fail, before the charge: too large noise."""
+        # where compiled loops cannot be loaded, nothing should be charged either
+        import tacit.additive._kernels  # noqa: F401, PLC0415 - numba
+
         self.bins.mechanism.scale(1)
         self.descent.check_noise()
         if self.pairs is not None:
@@ -149,7 +153,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
         return AdditivePlan(
             BinsPlan(len(facts.columns), budget.neighbors, counts, noise),
             units,
-            _rounded(shapes(multiplier / sqrt(rest))),
+            _with_margin_roundoff(shapes(multiplier / sqrt(rest))),
             pairs(multiplier / sqrt(for_pairs)) if pairs else None,
             waves,
             budget,
@@ -161,7 +165,7 @@ def planned_fit(facts: Facts, budget: Budget, noise: str) -> AdditivePlan:
     return plan
 
 
-def _rounded(plan: PreconditionedGDPlan) -> PreconditionedGDPlan:
+def _with_margin_roundoff(plan: PreconditionedGDPlan) -> PreconditionedGDPlan:
     """Return the plan for rows of bins, whose margins are larger and rounded more."""
     sensitivity = plan.sensitivity + margin_roundoff(plan.problem)
     return replace(plan, sensitivity=sensitivity)
@@ -172,12 +176,13 @@ def _solver(
 ) -> PreconditionedGD:
     """Return the descent, with residuals compared to one spread of the targets."""
     n_steps = STEPS_SEVERAL if problem.loss.n_outputs > 1 else STEPS
+    # of a typical row, for the damping alone
     if facts.y_range is None:
-        clip = usual_clip(problem, budget)
+        typical_clip = usual_clip(problem, budget)
     else:
-        clip = RESIDUAL_CLIP
+        typical_clip = RESIDUAL_CLIP
         problem = replace(problem, bounds=replace(problem.bounds, y_range=(-1.0, 1.0)))
-    damping = damping_rule(problem, budget, n_steps, clip, BY_MOMENTS)
+    damping = damping_rule(problem, budget, n_steps, typical_clip, BY_MOMENTS)
     return PreconditionedGD(n_steps=n_steps, damping=damping, noise=noise)
 
 
@@ -185,7 +190,7 @@ def _waves(facts: Facts, budget: Budget) -> Waves:
     """Return the cosines of each column of numbers, as few as a descent can take."""
     once = calibrate(GaussianNoise, budget, rtol=1e-3) * budget.neighbors.rows_changed
     noise = once * sqrt(len(facts.columns)) / facts.n_rows
-    usual = usual_waves(noise, of_targets=facts.y_range is not None)
+    usual = usual_waves(noise, regression=facts.y_range is not None)
     numeric = sum(each.is_numeric for each in facts.columns)
     listed = sum(each.n_codes for each in facts.columns if not each.is_numeric)
     if listed + 2 * numeric > MOST_FEATURES:

@@ -14,7 +14,7 @@ from tacit.additive._bins import Bins
 from tacit.additive._columns import Codes, Column
 from tacit.additive._plan import FARTHEST, AdditivePlan
 from tacit.additive._shapes import monotone_values
-from tacit.additive._shrink import blocks_of, shrunk, unseen
+from tacit.additive._shrink import blocks_of, shrink, unseen
 from tacit.additive._sums import BinSums, binned_rows
 from tacit.additive._terms import ROW_NORM, Term, main_terms, shapes_of
 from tacit.convex import Loss
@@ -65,32 +65,32 @@ def run(
     bins, total = plan.bins.run(codes, columns, n_rows, rng)
     center, unit, y = _in_units(plan, task.targets, total, rng)
     terms = main_terms(bins, plan.waves)
-    of_rows = np.empty(codes.shape, dtype=np.intp, order="F")
+    row_bins = np.empty(codes.shape, dtype=np.intp, order="F")
     for k, each in enumerate(bins):
-        of_rows[:, k] = each.of(codes[:, k])
+        row_bins[:, k] = each.of(codes[:, k])
     sums = BinSums(plan.descent.problem, plan.descent.clip, terms)
-    rows = binned_rows(terms, of_rows, y, ROW_NORM)
+    rows = binned_rows(terms, row_bins, y, ROW_NORM)
     landing = PreconditionedGD().landing(plan.descent, rows, rng, sums)
     count_noise = plan.bins.mechanism.scale(1)
     noise = weight_noise(plan.descent, landing, terms, bins, total, count_noise)
     W, std = landing.W, None
     if noise is not None:
         W = W.copy()
-        W[:, 0], left = shrunk(W[:, 0], noise, blocks_of(terms, bins))
-        std = shape_noise(terms, left)
+        W[:, 0], for_bands = shrink(W[:, 0], noise, blocks_of(terms, bins))
+        std = shape_noise(terms, for_bands)
     constant = float(plan.descent.problem.constant or 0.0)
     values, intercept = shapes_of(terms, W[:-1]), W[-1] * constant
     empty = [unseen(each, count_noise / total) for each in bins]
     values = [
-        monotone_values(each, np.where(none[:, None], 0.0, found))
-        for each, none, found in zip(bins, empty, values, strict=True)
+        monotone_values(each, np.where(is_empty[:, None], 0.0, shape))
+        for each, is_empty, shape in zip(bins, empty, values, strict=True)
     ]
     pairs: list[tuple[tuple[int, ...], Array]] = []
     if plan.pairs is not None:
-        margins = intercept + sum(each[of_rows[:, k]] for k, each in enumerate(values))
+        margins = intercept + sum(each[row_bins[:, k]] for k, each in enumerate(values))
         shifted = np.column_stack([y, margins])
-        fitted = plan.pairs.run(bins, of_rows, shifted, rng)
-        pairs = [(term.columns, _cells(term, found, empty)) for term, found in fitted]
+        fitted = plan.pairs.run(bins, row_bins, shifted, rng)
+        pairs = [(term.columns, _pair_values(term, w, empty)) for term, w in fitted]
     return Found(bins, values, intercept, center, unit, pairs, std)
 
 
@@ -105,10 +105,12 @@ def _in_units(
     return center, unit, np.clip((y - center) / unit, -FARTHEST, FARTHEST)
 
 
-def _cells(term: Term, weights: Array, empty: Sequence[NDArray[np.bool_]]) -> Array:
+def _pair_values(
+    term: Term, weights: Array, empty: Sequence[NDArray[np.bool_]]
+) -> Array:
     """Return what a pair adds for each pair of bins, zero where one has no rows."""
     first, second = term.columns
-    cells = term.shape(weights)
-    cells[empty[first]] = 0.0
-    cells[:, empty[second]] = 0.0
-    return cells
+    values = term.shape(weights)
+    values[empty[first]] = 0.0
+    values[:, empty[second]] = 0.0
+    return values

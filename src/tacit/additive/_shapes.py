@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.isotonic import isotonic_regression
 
 from tacit.additive._bins import Bins
 from tacit.additive._columns import Column
+from tacit.preprocessing._parameters import shown
 
 __all__ = [
     "Edit",
@@ -144,10 +146,11 @@ def with_monotone(
     for name, direction in monotone.items():
         if name not in names:
             raise ValueError(f"monotone names the column {name!r}, which X lacks.")
-        if isinstance(direction, bool) or direction not in (1, -1):
+        is_number = isinstance(direction, Real) and not isinstance(direction, bool)
+        if not is_number or direction not in (1, -1):
             raise ValueError(
                 f"monotone of column {name!r} must be 1 (rising) or -1 (falling), got "
-                f"{direction!r}."
+                f"{shown(direction)}."
             )
         k = names[name]
         if not columns[k].is_numeric:

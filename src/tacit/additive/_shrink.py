@@ -1,11 +1,10 @@
 """Shrinkage of released weights, by how much of them is noise; costs no budget.
 
-Weights are taken in blocks: the waves of a column by octaves, the categories of a
-column together. Those of a block are normal around zero with one variance, which all
-released weights show together: a block that is about as large as its noise is shrunk to
-nearly zero, and one that is far larger stays. So a fit can have waves that only some
-tables need. Where columns are correlated, so is the noise of their weights, and what
-one of them loses others take over.
+Empirical Bayes: the weights of a block have a normal prior with mean zero and a
+variance of their own, which is estimated from all released weights. A block that is
+about as large as its noise is shrunk strongly, and one that is far larger stays. So a
+fit can have waves that only some tables need. Where columns are correlated, so is the
+noise of their weights, and what one of them loses others take over.
 """
 
 from __future__ import annotations
@@ -19,55 +18,59 @@ from scipy.linalg import lapack
 from tacit.additive._bins import Bins
 from tacit.additive._terms import Term, ranges_of
 
-__all__ = ["blocks_of", "shrunk", "unseen"]
+__all__ = ["blocks_of", "shrink", "unseen"]
 
 Array = NDArray[np.float64]
 
-# Rounds in which variances are found; more change predictions by next to nothing
-ROUNDS = 8
+# Updates of the variances. More fit them better and predict no better, by
+# benchmarks/additive/fit_rule.py
+UPDATES = 8
 # Least variance of a block, as a part of that of the noise: far more than round-off
 LEAST_VARIANCE = 1e-6
-# Stated noise keeps this power of what each weight keeps: less would be that of blocks
-# whose variances do not depend on the noise. By benchmarks/additive/coverage.py
+# Bands are narrower by this power of the shrinkage: by all of it they would be too
+# narrow, as estimated variances are noisy too. By benchmarks/additive/coverage.py
 NOISE_LEFT = 0.25
 # Counts below so many standard deviations of their noise may be of no rows
 UNSEEN_COUNTS = 2.0
 
 
-def shrunk(
+def shrink(
     weights: Array, covariance: Array, blocks: Sequence[slice]
 ) -> tuple[Array, Array]:
-    """Return the posterior means of weights, and about the covariance of their noise.
+    """Return posterior means of the weights, and a covariance for bands around them.
 
-    ``covariance`` is that of the noise of the released weights. The variance of each
-    block is that of largest likelihood, by the updates of Zhou, Hu, Zhou and Lange
-    (2019), none of which makes the likelihood smaller.
+    ``covariance`` is that of the noise of the released weights. Variances start from
+    these weights and take a few steps towards the largest likelihood, each of which
+    increases it (Zhou, Hu, Zhou and Lange 2019).
     """
     least = LEAST_VARIANCE * float(np.diag(covariance).mean())
-    prior = np.empty(len(weights))
+    variances = np.empty(len(weights))
     for block in blocks:
-        prior[block] = max(float((weights[block] ** 2).mean()), least)
-    for _ in range(ROUNDS):
-        inverse = _inverse(covariance + np.diag(prior))
+        variances[block] = max(float((weights[block] ** 2).mean()), least)
+    for _ in range(UPDATES):
+        inverse = _inverse(covariance + np.diag(variances))
         pulled = inverse @ weights
         for block in blocks:
             fit = (pulled[block] ** 2).sum() / np.diag(inverse)[block].sum()
-            prior[block] = np.maximum(prior[block] * np.sqrt(fit), least)
-    inverse = _inverse(covariance + np.diag(prior))
-    left = (prior * np.diag(inverse)) ** NOISE_LEFT
-    return prior * (inverse @ weights), covariance * np.outer(left, left)
+            variances[block] = np.maximum(variances[block] * np.sqrt(fit), least)
+    inverse = _inverse(covariance + np.diag(variances))
+    narrower = (variances * np.diag(inverse)) ** NOISE_LEFT
+    shrunk = variances * (inverse @ weights)
+    return shrunk, covariance * np.outer(narrower, narrower)
 
 
 def _inverse(matrix: Array) -> Array:
     """Return the inverse of a positive definite matrix, by its Cholesky factor."""
-    root, _ = lapack.dpotrf(matrix)
+    root, failed = lapack.dpotrf(matrix)
+    # the least variance is far above what round-off takes from a covariance
+    assert not failed
     upper, _ = lapack.dpotri(root)
     inverse: Array = np.triu(upper) + np.triu(upper, 1).T
     return inverse
 
 
 def blocks_of(terms: Sequence[Term], bins: Sequence[Bins]) -> list[slice]:
-    """Return the blocks of all weights, of which that of the constant is the last."""
+    """Return the blocks: those of each column, and the intercept as the last."""
     found = []
     for each, (start, end) in zip(bins, ranges_of(terms), strict=True):
         for block in _blocks(each, end - start):
@@ -76,7 +79,7 @@ def blocks_of(terms: Sequence[Term], bins: Sequence[Bins]) -> list[slice]:
 
 
 def _blocks(bins: Bins, n_features: int) -> Iterator[slice]:
-    """Yield all categories together, or octaves of waves, and missing cells."""
+    """Yield all categories as one block, or octaves of waves and the missing cells."""
     if not bins.column.is_numeric:
         yield slice(0, n_features)
         return

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.additive._terms import Term, ranges_of, shapes_of
-from tacit.convex.objective import DENSE_ROWS, UNIT
+from tacit.convex.objective import DENSE_ROWS, gamma
 from tacit.data.rows import ArrayRows
 from tacit.solvers import Problem
 from tacit.solvers._gradients.descent import (
@@ -30,54 +30,54 @@ __all__ = ["BinSums", "binned_rows", "margin_roundoff"]
 
 Array = NDArray[np.float64]
 
-# Factors that bring rows within the norm are multiples of 1 / PARTS, so that sums of
-# their squares are exact
+# Scales of rows are multiples of 1 / PARTS, so that sums of their squares are exact
 PARTS = 2**12
-# Margins are those of features up to so many norms: predictions are for whole rows, and
-# a row that is a little too long had better count less than have another margin. Far
-# longer ones would be steeper than the moments of clipped rows say, and a descent could
-# diverge. By benchmarks/additive/fit_rule.py
-LONGEST = 1.25
+# Gradients and moments are of features clipped to the norm, and margins of features
+# clipped to this many times the norm: predictions are made for whole rows, and margins
+# clipped as tightly would bias the fit. Without a limit, rows could be more curved than
+# the moments of clipped rows show, and the descent diverge. By
+# benchmarks/additive/fit_rule.py
+MARGIN_NORM = 1.25
 
 
 def binned_rows(
-    terms: Sequence[Term], of_rows: NDArray[np.intp], y: Array, norm: float
+    terms: Sequence[Term], row_bins: NDArray[np.intp], y: Array, norm: float
 ) -> ArrayRows:
-    """Return rows of bins, with two factors of each row beside its target.
+    """Return rows of bin numbers, with two scales of each row beside its target.
 
-    The first brings its features within the norm, the second within ``LONGEST`` norms.
-    ``of_rows`` has the bin of each row in each column; in the result bins of different
-    columns have different numbers.
+    The first clips its features to the norm, the second to ``MARGIN_NORM`` times that.
+    ``row_bins`` has the bin of each row in each column; in the result bins are numbered
+    through all columns.
     """
-    squares = np.zeros(len(of_rows))
-    cells = np.empty(of_rows.shape, dtype=np.int32)
-    for k, (term, start) in enumerate(zip(terms, _starts(terms), strict=True)):
-        squares += (term.factors[0] ** 2).sum(axis=1)[of_rows[:, k]]
-        cells[:, k] = of_rows[:, k] + start
+    squares = np.zeros(len(row_bins))
+    bin_ids = np.empty(row_bins.shape, dtype=np.int32)
+    for k, (term, first) in enumerate(zip(terms, _first_bins(terms), strict=True)):
+        squares += (term.factors[0] ** 2).sum(axis=1)[row_bins[:, k]]
+        bin_ids[:, k] = row_bins[:, k] + first
     # [additive:norm] rounding the norm moves it by less than the part of 1e-9
     limit, lengths = norm * (1 - 1e-9), np.sqrt(squares)
-    within, near = (
+    scales = [
         np.floor(PARTS * most / np.maximum(lengths, most)) / PARTS
-        for most in (limit, LONGEST * limit)
-    )
-    return ArrayRows(cells, np.column_stack([y, within, near]))
+        for most in (limit, MARGIN_NORM * limit)
+    ]
+    return ArrayRows(bin_ids, np.column_stack([y, *scales]))
 
 
-def _starts(terms: Sequence[Term]) -> list[int]:
+def _first_bins(terms: Sequence[Term]) -> NDArray[np.intp]:
     """Return the number of the first bin of each column."""
     sizes = [len(term.factors[0]) for term in terms]
-    return [sum(sizes[:k]) for k in range(len(sizes))]
+    return np.cumsum([0, *sizes[:-1]])
 
 
 def margin_roundoff(problem: Problem) -> float:
-    """Return how much further round-off of margins moves the sums of neighbors.
+    """Return a bound on the sensitivity that round-off of margins adds.
 
-    Further than for rows of features: margins are those of rows of ``LONGEST`` norms,
-    and each is multiplied by a factor, which rounds it once more.
+    Margins are up to ``MARGIN_NORM`` times as large as those of clipped features, and
+    are multiplied by a scale, which rounds once more.
     """
-    # [additive:factor]
-    products = (problem.n_features + 1) * UNIT / (1 - (problem.n_features + 1) * UNIT)
-    off = LONGEST * products * sqrt(problem.loss.n_outputs) * largest_margin(problem)
+    # [additive:margins]
+    off = gamma(problem.n_features + 1) * MARGIN_NORM * largest_margin(problem)
+    off *= sqrt(problem.loss.n_outputs)
     moved = problem.loss.max_curvature() * off * problem.bounds.x_norm
     return 2 * problem.most_rows * moved
 
@@ -102,35 +102,37 @@ class BinSums:
 
     @property
     def factors(self) -> list[Array]:
-        """Features of each bin, one matrix a column."""
+        """Features of each bin, one matrix per column."""
         return [term.factors[0] for term in self.terms]
 
-    def moments(self, cells: Any, y: NDArray[Any]) -> tuple[Array]:
+    def moments(self, bin_ids: Any, y: NDArray[Any]) -> tuple[Array]:
         """Return the sum of ``x x^T`` over a block, from how often bins meet."""
         import tacit.additive._kernels as _kernels  # noqa: PLC0415 - numba
 
         factors, constant = self.factors, self._constant
-        ranges, starts = ranges_of(self.terms), _starts(self.terms)
+        ranges, first_bins = ranges_of(self.terms), _first_bins(self.terms)
         size = ranges[-1][1] + 1
         total = np.zeros((size, size))
-        columns = [np.ascontiguousarray(column) for column in cells.T]
-        within = y[:, 1]
-        weights = within**2
-        for j, first in enumerate(factors):
-            own, bins = slice(*ranges[j]), columns[j] - starts[j]
-            counts = np.bincount(bins, weights, len(first))
-            total[own, own] = first.T @ (counts[:, None] * first)
-            # the constant is not scaled, so its products have the factor once
-            single = np.bincount(bins, within, len(first))
-            total[own, -1] = total[-1, own] = constant * (single @ first)
+        columns = [
+            np.ascontiguousarray(column) - first
+            for column, first in zip(bin_ids.T, first_bins, strict=True)
+        ]
+        scale = y[:, 1]
+        weights = scale**2
+        for j, factor in enumerate(factors):
+            own = slice(*ranges[j])
+            counts = np.bincount(columns[j], weights, len(factor))
+            total[own, own] = factor.T @ (counts[:, None] * factor)
+            # the constant is not scaled, so its products have the scale once
+            single = np.bincount(columns[j], scale, len(factor))
+            total[own, -1] = total[-1, own] = constant * (single @ factor)
             for k in range(j + 1, len(factors)):
-                other, second = slice(*ranges[k]), factors[k]
-                both = np.zeros((len(first), len(second)))
-                ends = starts[j], starts[k]
-                _kernels.add_up_pairs(columns[j], columns[k], weights, ends, both)
-                total[own, other] = first.T @ both @ second
+                other = slice(*ranges[k])
+                both = np.zeros((len(factor), len(factors[k])))
+                _kernels.add_up_pairs(columns[j], columns[k], weights, both)
+                total[own, other] = factor.T @ both @ factors[k]
                 total[other, own] = total[own, other].T
-        total[-1, -1] = len(cells) * constant**2
+        total[-1, -1] = len(bin_ids) * constant**2
         return (total,)
 
     def gradient(self, W: Array) -> _BinnedGradient:
@@ -150,32 +152,31 @@ class _BinnedGradient:
     sums: BinSums
     W: Array
 
-    def __call__(self, cells: Any, y: NDArray[Any]) -> tuple[Array]:
+    def __call__(self, bin_ids: Any, y: NDArray[Any]) -> tuple[Array]:
         import tacit.additive._kernels as _kernels  # noqa: PLC0415 - numba
 
         sums, problem = self.sums, self.sums.problem
         clip = clip_needed(problem, sums.clip)
         values = np.concatenate(shapes_of(sums.terms, self.W[:-1]))
-        found = np.zeros(values.shape)
+        total = np.zeros(values.shape)
         intercept = self.W[-1] * sums._constant
         last = np.zeros(problem.loss.n_outputs)
-        for low in range(0, len(cells), DENSE_ROWS):
-            part = np.ascontiguousarray(cells[low : low + DENSE_ROWS])
-            labels, within, near = y[low : low + DENSE_ROWS].T
+        for low in range(0, len(bin_ids), DENSE_ROWS):
+            part = np.ascontiguousarray(bin_ids[low : low + DENSE_ROWS])
+            targets, scale, margin_scale = y[low : low + DENSE_ROWS].T
             margins = np.zeros((len(part), len(intercept)))
             _kernels.look_up(part, values, margins)
-            margins *= near[:, None]
+            margins *= margin_scale[:, None]
             margins += intercept
             if problem.loss.targets == "codes":
-                labels = labels.astype(np.intp)
-            derivative = norm_clipped(problem.loss.derivative(labels, margins), clip)
+                targets = targets.astype(np.intp)
+            derivative = norm_clipped(problem.loss.derivative(targets, margins), clip)
             last += derivative.sum(axis=0)
-            totals = np.zeros(values.shape)
-            _kernels.add_up(part, derivative * within[:, None], totals)
-            found += totals
-        ends = _starts(sums.terms)[1:]
+            of_part = np.zeros(values.shape)
+            _kernels.add_up(part, derivative * scale[:, None], of_part)
+            total += of_part
+        of_columns = np.split(total, _first_bins(sums.terms)[1:])
         parts = [
-            factor.T @ each
-            for factor, each in zip(sums.factors, np.split(found, ends), strict=True)
+            factor.T @ own for factor, own in zip(sums.factors, of_columns, strict=True)
         ]
         return (np.concatenate([*parts, last[None] * sums._constant]),)

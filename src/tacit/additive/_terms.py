@@ -34,40 +34,38 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Waves:
-    """Cosines of a column of numbers: their number, and the decay of their weights.
-
-    The k-th weighs ``k ** -decay``.
-    """
+    """Cosines of a column of numbers, of which the k-th has weight ``k ** -decay``."""
 
     count: int
     decay: float
 
 
-# Cosines where the noise is NOISE, of models of labels and of numbers, and the power of
-# the noise with which they become fewer; by benchmarks/additive/fit_rule.py
-LABEL_WAVES, TARGET_WAVES = Waves(18, 0.6), Waves(13, 0.9)
-NOISE, WAVES_POWER, FEWEST_WAVES, MOST_WAVES = 0.001, 0.2, 8, 32
+# Cosines of classifiers and regressors where the noise is NOISE, and the power of the
+# noise with which they become fewer; by benchmarks/additive/fit_rule.py
+CLASSIFIER_WAVES, REGRESSOR_WAVES, WAVES_POWER = Waves(21, 0.6), Waves(13, 0.9), 0.3
+NOISE, FEWEST_WAVES, MOST_WAVES = 0.001, 8, 32
 # Cosines of each column of a pair, and the most categories that one has there
 PAIR_WAVES, PAIR_CATEGORIES = Waves(3, 1.0), 8
 # The features of a row are scaled, by released counts, to a mean squared norm of one
-# over ROOM, and gradients are clipped as for features of ROW_NORM; by
+# over ROOM, and clipped to ROW_NORM in gradients and moments; by
 # benchmarks/additive/fit_rule.py
 ROW_NORM, ROOM = 1.0, 0.8
-# Columns of little spread, such as amounts that most rows lack, are enlarged by this
-# power of it: few rows have most of what they teach. By benchmarks/additive/fit_rule.py
+# Features of a column are divided by this power of their mean square, which enlarges
+# columns that differ in few rows, such as amounts that most rows lack: these rows carry
+# most of the information. By benchmarks/additive/fit_rule.py
 SPREAD_POWER = 0.25
 # A column counts as spread by at least this much, as counts of one that is nearly
 # constant are mostly noise
 LEAST_SPREAD = 0.02
 
 
-def usual_waves(noise: float, *, of_targets: bool) -> Waves:
+def usual_waves(noise: float, *, regression: bool) -> Waves:
     """Return the cosines of a column of numbers: more where noise is low.
 
     ``noise`` is that of one release of the mean of rows of norm one, times the root of
-    the number of columns. ``of_targets`` is whether numbers are learned, not labels.
+    the number of columns.
     """
-    usual = TARGET_WAVES if of_targets else LABEL_WAVES
+    usual = REGRESSOR_WAVES if regression else CLASSIFIER_WAVES
     count = round(usual.count * float((NOISE / noise) ** WAVES_POWER))
     return replace(usual, count=min(max(count, FEWEST_WAVES), MOST_WAVES))
 
@@ -81,7 +79,7 @@ class Term:
     columns
         Positions of the columns.
     factors
-        Features of each bin, one matrix a column.
+        Features of each bin, one matrix per column.
     """
 
     columns: tuple[int, ...]
@@ -101,7 +99,7 @@ class Term:
         return reduce(_products, parts)
 
     def shape(self, weights: Array) -> Array:
-        """Return what the term adds to each margin: an axis a column, one of margins.
+        """Return what the term adds to margins: an axis per column, and one of margins.
 
         ``weights`` are those of its features, with a column for each margin.
         """

@@ -59,12 +59,12 @@ class Interactions(click.ParamType):  # type: ignore[type-arg]  # as above
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:
             given = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         # what pairs there are is checked by the model, before the charge
         if isinstance(given, list) or (type(given) is int and given >= 0):
             return given
-        self.fail("must be a number from 0 on, or a JSON list of pairs of names.")
+        self.fail("must be a non-negative integer, or a JSON list of pairs of names.")
 
 
 # Packages of the estimators that ``--model`` names
@@ -322,7 +322,7 @@ def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str
             raise Rejected(f"{option} gives {name!r} twice.")
         try:
             found[name] = _plain(json.loads(text))
-        except ValueError:
+        except (ValueError, RecursionError):
             found[name] = text
     seed = found.get("random_state")
     if type(seed) is int and seed >= 0:

@@ -21,6 +21,7 @@ __all__ = [
     "UNIT",
     "Objective",
     "chunks",
+    "gamma",
     "gradient_roundoff",
     "moment_roundoff",
     "norm_roundoff",
@@ -258,7 +259,7 @@ class Objective:
         return H
 
 
-def _gamma(operations: float) -> float:
+def gamma(operations: float) -> float:
     """Return a bound on the relative error of a chain of rounded operations.
 
     Higham's ``m u / (1 - m u)`` is at most this while ``m u <= 0.009``, and this,
@@ -269,7 +270,7 @@ def _gamma(operations: float) -> float:
 
 def norm_roundoff(norm: float, size: int) -> float:
     """Return an upper bound on a norm of ``size`` entries from its computed value."""
-    return norm * (1 + _gamma(size + 4))
+    return norm * (1 + gamma(size + 4))
 
 
 def moment_roundoff(n_rows: int, additions: float, row: float) -> float:
@@ -279,7 +280,7 @@ def moment_roundoff(n_rows: int, additions: float, row: float) -> float:
     """
     # each entry goes through two scalings, a product, the target's division by the
     # root of two and the additions
-    return _gamma(additions + 16) * row * n_rows
+    return gamma(additions + 16) * row * n_rows
 
 
 def gradient_roundoff(
@@ -329,15 +330,15 @@ def gradient_roundoff(
     # softmax, exp(z - max) has a relative error of |z - max| units, but is itself
     # exp(-|z - max|), and t exp(-t) < 1: the constant covers it.
     products = p if products is None else products
-    derivative_error_bound = curvature * _gamma(products) * x_norm * w_norm
-    derivative_error_bound += _gamma(DERIVATIVE_UNITS + 4 * k) * derivative
+    derivative_error_bound = curvature * gamma(products) * x_norm * w_norm
+    derivative_error_bound += gamma(DERIVATIVE_UNITS + 4 * k) * derivative
     # Each computed term is x_i times a derivative of at most this norm.
     terms = n_rows * x_norm * (derivative + derivative_error_bound)
     # Sum: one product, the additions, then ridge * W (a product, an addition) and the
     # tilt (an addition). Entry by entry the error is gamma times the sum of absolute
     # terms, whose matrix has at most the sum of the terms' norms as its norm.
-    summed = _gamma(additions + 5) * (terms + ridge * w_norm + tilt_norm)
+    summed = gamma(additions + 5) * (terms + ridge * w_norm + tilt_norm)
     # The computed norms of W and the tilt, and this formula, round as well.
     return (n_rows * x_norm * derivative_error_bound + summed) * (
-        1 + _gamma(4 * p * k + 64)
+        1 + gamma(4 * p * k + 64)
     )

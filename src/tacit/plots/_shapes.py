@@ -22,6 +22,9 @@ Floats = NDArray[np.float64]
 ACROSS, STRIP = 3, 0.14
 # Categories with a smaller fraction of the rows are left out
 FEWEST = 1e-3
+# Up to so many labels of categories are slanted; more are small and upright, and beyond
+# the second only every k-th is drawn
+SLANTED, UPRIGHT = 9, 30
 
 
 def plot_shapes(
@@ -82,10 +85,6 @@ def plot_shapes(
             _draw_numbers(ax, shape, band, floor, 0.9 * (low - floor))
     found[0].set_ylabel("adds")
     return found
-
-
-# Most labels of categories that have room side by side, slanted and small and upright
-SLANTED, UPRIGHT = 9, 30
 
 
 class _Band:

@@ -315,7 +315,7 @@ def damping_rule(
 ) -> float:
     """Return what to add to the eigenvalues of the mean of ``x x^T``.
 
-    ``by_moments`` is how much of the norm of the noise on the moments that is.
+    ``by_moments`` is the coefficient of the noise on the moments.
     """
     start = at_zero(problem)
     typical = min(start.typical, clip)  # where the loss has no bound, the clip is all

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Landing",
+    "approximate_noise",
     "cleaned_eigenvalues",
     "descent_noise",
     "mean_hessian",
     "path_curvature",
-    "usual_noise",
     "weight_covariance",
 ]
 
@@ -43,7 +43,8 @@ DOUBT = 2.0
 LEAST_CERTAIN = 1.25
 # The curvature of a path is that of its last part, near where it ends
 PATH_START = 1 / 3
-# Rows of a fitted model have about this part of the curvature at zero margins
+# Rows of a fitted model have about this part of the curvature at zero margins. Half of
+# it and twice as much shrink pairs of synthetic tables about alike
 USUAL_CURVATURE = 0.4
 
 
@@ -148,7 +149,7 @@ def weight_covariance(
     root = landing.root / sqrt(unit)
     hessian = hessian + plan.problem.ridge * np.eye(len(root))
     contraction, basis = np.linalg.eigh(root.T @ (hessian * unit) @ root)
-    response = _responses(plan, np.maximum(contraction, 0.0))[0]
+    response = _responses(plan, contraction)[0]
     noise = (root * root).sum(axis=0)  # the columns of a root are orthogonal
     spread = (response.T @ response) * ((basis.T * noise) @ basis)
     back = root @ basis
@@ -223,31 +224,32 @@ def path_curvature(
     ages = len(late) - np.arange(1, len(late))
     found = both / own
     for _ in range(40):
-        response = _responses(plan, max(found, 0.0) * spread)[1][: len(ages)]
+        response = _responses(plan, found * spread)[1][: len(ages)]
         bias = landing.scale**2 * float((ages @ (response * spread)).sum()) / len(late)
         found = (found + (both + bias) / own) / 2
     return max(found, 0.0)
 
 
-def usual_noise(plan: PreconditionedGDPlan, landing: Landing) -> Array:
-    """Return about the covariance of the last weights of one output, for any rows.
+def approximate_noise(plan: PreconditionedGDPlan, landing: Landing) -> Array:
+    """Return the approximate covariance of the last weights of one output.
 
-    From the released moments alone, at the curvature that rows usually have.
+    For rows of any kind: it assumes the curvature that rows usually have.
     """
-    moments = _shrunk_moments(landing.moments, landing.moment_scale)
+    moments = _shrunk_to_identity(landing.moments, landing.moment_scale)
     return weight_covariance(plan, landing, USUAL_CURVATURE * plan.curvature * moments)
 
 
-def _shrunk_moments(noisy: Array, scale: float) -> Array:
-    """Return moments shrunk to even ones, as much as noise explains what differs.
+def _shrunk_to_identity(noisy: Array, scale: float) -> Array:
+    """Return moments shrunk to a multiple of the identity.
 
-    With their known noise instead of that of samples, as Ledoit and Wolf (2004) do.
+    As Ledoit and Wolf (2004) do, with privacy noise instead of sampling error.
     """
     size = len(noisy)
     even = max(float(np.trace(noisy)) / size, scale / sqrt(size)) * np.eye(size)
     # off the diagonal the noise has half of its variance
     noise = scale**2 * (size + size * (size - 1) / 2)
-    kept = max(0.0, 1.0 - noise / float(((noisy - even) ** 2).sum()))
+    seen = float(((noisy - even) ** 2).sum())
+    kept = 1.0 - noise / seen if seen > noise else 0.0
     values, axes = np.linalg.eigh(even + kept * (noisy - even))
     moments: Array = (axes * np.maximum(values, 0.0)) @ axes.T
     return moments
@@ -258,6 +260,8 @@ def _responses(plan: PreconditionedGDPlan, contraction: Array) -> tuple[Array, A
 
     Rows are for noise one step ago, two and so on.
     """
+    # far beyond, the descent would have diverged: estimates are too large there
+    contraction = np.clip(contraction, 0.0, 1 / plan.step)
     weights = np.zeros((plan.n_steps, len(contraction)))
     taken = np.zeros_like(weights)
     W = np.zeros(len(contraction))
