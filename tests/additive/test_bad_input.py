@@ -10,6 +10,7 @@ from scipy import sparse
 
 from tacit import Seed
 from tacit.additive import AdditiveClassifier, AdditiveRegressor
+from tacit.evaluation import expected_score
 from tacit.exceptions import BudgetExceeded, NoiseWarning, PlanError
 from tacit.privacy import Budget, Ledger
 
@@ -413,3 +414,18 @@ def test_more_pairs_than_a_descent_takes_are_rejected_before_a_plan():
     model.set_params(interactions=600)
     with pytest.raises(PlanError, match="600 pairs have up to 5400; give fewer pairs"):
         model.plan(1000, 50)
+
+
+@pytest.mark.parametrize("pairs", [None, 2.5, True, "ab"])
+def test_a_forecast_rejects_pairs_as_a_fit_does(pairs):
+    model = AdditiveClassifier(1.0, 1e-6, interactions=pairs)
+    with pytest.raises(ValueError, match="interactions must be a number"):
+        expected_score(model, 1000, [1, 1, 1], n_classes=2, repeats=1)
+
+
+def test_loops_that_cannot_be_compiled_charge_nothing(monkeypatch):
+    def full(*_):
+        raise OSError("no space left.")
+
+    monkeypatch.setattr("tacit.additive._kernels.add_up", full)
+    refused(AdditiveClassifier, OSError, "no space left")

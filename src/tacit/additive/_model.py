@@ -227,13 +227,15 @@ class AdditiveModel(ExplicitSeed, BaseEstimator):
 
     def _synthetic_cells(self, widths: Sequence[int]) -> dict[str, Any]:
         """Return what to change for numbers from -1 to 1 and codes of categories."""
-        pairs = self.interactions
-        most = len(widths) * (len(widths) - 1) // 2
+        pairs, most = self.interactions, len(widths) * (len(widths) - 1) // 2
+        if is_list(pairs):  # they are of other columns
+            pairs = len(pairs)
+        if isinstance(pairs, int | np.integer):
+            pairs = min(most, pairs)
         return {
             "ranges": [(-1.0, 1.0) if width == 1 else None for width in widths],
             "categories": [None if w == 1 else list(range(w)) for w in widths],
-            # given pairs are of other columns
-            "interactions": min(most, len(pairs) if is_list(pairs) else int(pairs)),
+            "interactions": pairs,
             "monotone": None,
         }
 

@@ -10,7 +10,7 @@ from tacit._validate import PlainNumbers
 from tacit.additive._bins import ROUNDS, BinsPlan
 from tacit.additive._columns import Column
 from tacit.additive._pairs import PairsPlan, pairs_planner
-from tacit.additive._sums import margin_roundoff
+from tacit.additive._sums import compile_loops, margin_roundoff
 from tacit.additive._targets import TargetsPlan
 from tacit.additive._terms import ROW_NORM, Waves, usual_waves
 from tacit.convex import Huber, Loss
@@ -110,9 +110,7 @@ class AdditivePlan(PlainNumbers):
 
     def check_noise(self) -> None:
         """Reject what would make a run fail, before the charge: too large noise."""
-        # where compiled loops cannot be loaded, nothing should be charged either
-        import tacit.additive._kernels  # noqa: F401, PLC0415 - numba
-
+        compile_loops()  # which fails where they cannot be stored
         self.bins.mechanism.scale(1)
         self.descent.check_noise()
         if self.pairs is not None:

@@ -26,7 +26,7 @@ from tacit.solvers._gradients.descent import (
     norm_clipped,
 )
 
-__all__ = ["BinSums", "binned_rows", "margin_roundoff"]
+__all__ = ["BinSums", "binned_rows", "compile_loops", "margin_roundoff"]
 
 Array = NDArray[np.float64]
 
@@ -80,6 +80,17 @@ def margin_roundoff(problem: Problem) -> float:
     off *= sqrt(problem.loss.n_outputs)
     moved = problem.loss.max_curvature() * off * problem.bounds.x_norm
     return 2 * problem.most_rows * moved
+
+
+def compile_loops() -> None:
+    """Run every loop once, on no rows."""
+    import tacit.additive._kernels as _kernels  # noqa: PLC0415 - numba
+
+    none, bin_ids = np.zeros((0, 1)), np.zeros((0, 1), dtype=np.int32)
+    _kernels.look_up(bin_ids, none, none)
+    _kernels.add_up(bin_ids, none, none)
+    column = np.zeros(0, dtype=np.intp)
+    _kernels.add_up_pairs(column, column, np.zeros(0), none)
 
 
 @dataclass(frozen=True, eq=False)
