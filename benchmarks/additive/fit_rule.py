@@ -13,7 +13,12 @@ from functools import partial
 from unittest import mock
 
 import numpy as np
-from benchmarks.additive.synthetic_tables import drawn, measurements, survey
+from benchmarks.additive.synthetic_tables import (
+    drawn,
+    measurements,
+    survey,
+    wide,
+)
 
 from tacit import Seed
 from tacit.additive import (
@@ -52,6 +57,7 @@ VARIED = (
     (_terms, "ROOM", (0.65, 1.0)),
     (_terms, "SPREAD_POWER", (0.0, 0.4)),
     (_terms, "WAVES_POWER", (0.2, 0.4)),
+    (_terms, "MANY_COLUMNS", (8, 1000)),
 )
 CLASSES = ((_terms, "CLASSIFIER_WAVES", around(_terms.CLASSIFIER_WAVES)),)
 RESIDUALS = (
@@ -95,6 +101,7 @@ def main(arguments=None):
     for what, extra, draw in (
         ("accuracy", (*CLASSES, *PAIRS), drawn),
         ("accuracy of surveys", CLASSES, survey),
+        ("accuracy of wide tables", CLASSES, wide),
         ("variance", RESIDUALS, partial(drawn, regression=True)),
         ("variance of measurements", RESIDUALS, measurements),
     ):

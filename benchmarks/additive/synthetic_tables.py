@@ -5,8 +5,9 @@ in most rows or integers; columns are correlated; shapes are straight, monotone,
 jumps and waves; some pairs of columns interact. `survey` has tables as offices of
 statistics keep them: ages, grades, a value that half of the rows share, amounts that
 most rows lack, codes with effects of their own, and categories of very unequal size.
-`measurements` has sizes and weights that all grow together, where the target depends on
-how they differ.
+`wide` has 25 to 44 counts and rates that most rows lack, a few of which nearly give the
+label. `measurements` has sizes and weights that all grow together, where the target
+depends on how they differ.
 """
 
 from __future__ import annotations
@@ -116,6 +117,31 @@ def survey(seed):
     signal = standard(signal) * rng.uniform(1, 3) + rng.uniform(-1.8, 0.3)
     y = (rng.random(rows) < expit(signal)).astype(int)
     return Table(cells, ranges, categories, signal, y, n, None)
+
+
+def wide(seed):
+    """Return a random table of 20,000 to 60,000 rows of many columns, mostly zero."""
+    rng = as_generator(seed)
+    n, d = int(rng.integers(20_000, 60_000)), int(rng.integers(25, 45))
+    rows = n + TEST_ROWS
+    kind = rng.choice(6, rows, p=rng.dirichlet(np.full(6, 0.7)))
+    cells, signal = np.empty((rows, d), dtype=object), np.zeros(rows)
+    for k in range(d):
+        present = rng.random(rows) < (rng.random(6) ** rng.uniform(1, 8))[kind]
+        middle = rng.uniform(0.2, 0.8) + 0.2 * rng.standard_normal(6)[kind]
+        spread = rng.uniform(0.02, 0.2) * rng.standard_normal(rows)
+        values = np.where(present, np.clip(middle + spread, 0.01, 1), 0.0)
+        if rng.random() < 0.3:
+            values = np.round(values * rng.integers(2, 20)) / 20
+        cells[:, k] = values
+        if rng.random() < 0.3:
+            signal += rng.normal() * standard(values)
+            signal += 0.5 * rng.normal() * standard((values > 0) * 1.0)
+    signal = standard(signal + 2 * rng.standard_normal(6)[kind])
+    signal = rng.uniform(3, 7) * signal + rng.uniform(-2, 2)
+    y = (rng.random(rows) < expit(signal)).astype(int)
+    ranges = dict.fromkeys(range(d), (0.0, 1.0))
+    return Table(cells, ranges, {}, signal, y, n, None)
 
 
 def measurements(seed):

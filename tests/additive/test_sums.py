@@ -146,9 +146,11 @@ def test_shrinkage_accepts_covariances_that_round_off_made_indefinite():
 @pytest.mark.parametrize("regression", [False, True])
 def test_less_noise_gives_more_waves(regression):
     levels = (1e-6, 1e-4, 1e-3, 1e-2, 1.0)
-    found = [usual_waves(noise, regression=regression).count for noise in levels]
+    found = [usual_waves(noise, 4, regression=regression).count for noise in levels]
     assert found == sorted(found, reverse=True)
     assert found[0] > found[2] > found[4] > 1
+    many = usual_waves(1e-6, 64, regression=regression).count
+    assert many < usual_waves(1e-6, 16, regression=regression).count / 2
 
 
 def test_many_columns_have_as_few_waves_as_a_descent_takes():

@@ -187,8 +187,8 @@ def _solver(
 def _waves(facts: Facts, budget: Budget) -> Waves:
     """Return the cosines of each column of numbers, as few as a descent can take."""
     once = calibrate(GaussianNoise, budget, rtol=1e-3) * budget.neighbors.rows_changed
-    noise = once * sqrt(len(facts.columns)) / facts.n_rows
-    usual = usual_waves(noise, regression=facts.y_range is not None)
+    regression = facts.y_range is not None
+    usual = usual_waves(once / facts.n_rows, len(facts.columns), regression=regression)
     numeric = sum(each.is_numeric for each in facts.columns)
     listed = sum(each.n_codes for each in facts.columns if not each.is_numeric)
     if listed + 2 * numeric > MOST_FEATURES:

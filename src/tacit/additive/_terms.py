@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,9 @@ class Waves:
 # noise with which they become fewer; by benchmarks/additive/fit_rule.py
 CLASSIFIER_WAVES, REGRESSOR_WAVES, WAVES_POWER = Waves(21, 0.6), Waves(13, 0.9), 0.3
 NOISE, FEWEST_WAVES, MOST_WAVES = 0.001, 8, 32
+# Beyond so many columns, cosines become fewer in proportion: all of them together have
+# the noise. By benchmarks/additive/fit_rule.py
+MANY_COLUMNS = 16
 # Cosines of each column of a pair, and the most categories that one has there
 PAIR_WAVES, PAIR_CATEGORIES = Waves(3, 1.0), 8
 # The features of a row are scaled, by released counts, to a mean squared norm of one
@@ -59,15 +63,16 @@ SPREAD_POWER = 0.25
 LEAST_SPREAD = 0.02
 
 
-def usual_waves(noise: float, *, regression: bool) -> Waves:
+def usual_waves(noise: float, n_columns: int, *, regression: bool) -> Waves:
     """Return the cosines of a column of numbers: more where noise is low.
 
-    ``noise`` is that of one release of the mean of rows of norm one, times the root of
-    the number of columns.
+    ``noise`` is that of one release of the mean of rows of norm one.
     """
+    noise *= sqrt(n_columns)
     usual = REGRESSOR_WAVES if regression else CLASSIFIER_WAVES
-    count = round(usual.count * float((NOISE / noise) ** WAVES_POWER))
-    return replace(usual, count=min(max(count, FEWEST_WAVES), MOST_WAVES))
+    count = usual.count * float((NOISE / noise) ** WAVES_POWER)
+    count = round(min(count, MOST_WAVES) * min(1.0, MANY_COLUMNS / n_columns))
+    return replace(usual, count=max(count, FEWEST_WAVES))
 
 
 @dataclass(frozen=True, eq=False)
