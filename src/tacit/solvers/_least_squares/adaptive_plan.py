@@ -40,6 +40,8 @@ CONSTANT = 0.25
 RESIDUAL_CLIP, NEGLIGIBLE, FARTHEST = 0.3, 0.003, 8.0
 # Damping: by the noise on an entry of the moments, by that on a gradient, and by the
 # square of the latter
+# The first and the last were raised by half for tables of pure noise, as in
+# tests/solvers/test_adaptive_moments.py
 BY_MOMENTS, BY_GRADIENT, BY_SQUARE = 3.0, 0.04, 3.0
 # Number of steps: one for so much noise on a gradient, at least and at most so many
 STEP_NOISE, FEWEST_STEPS, MOST_STEPS = 1e-4, 8, 30
